@@ -15,7 +15,10 @@ from cltrace.commands.shared.trace_argument import add_trace_argument, open_trac
 from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.power.energy import energy_of
 from cltrace.predict.kernel_advice import MAX_COUNTING_S, Counting, advise_on_kernels
+from cltrace.predict.neighbours.traced import has_several_queues
+from cltrace.predict.trace_profile import predict_on_own_devices
 from cltrace.report.energy import energy_table
+from cltrace.report.neighbour_columns import at_once_table, neighbour_table
 from cltrace.report.timeline import TimelineOptions, timeline
 from cltrace.timeline.advice.model import MIN_SHARE, NO_KERNEL_ADVICE, KernelAdvice
 from cltrace.timeline.analysis import Analysis
@@ -65,6 +68,13 @@ def execute(arguments: argparse.Namespace) -> int:
         if options.is_whole and not arguments.no_kernels:
             kernels = _advise(analysis, counting_settings(arguments))
         document = timeline(analysis, options, kernels)
+        if options.is_whole and not arguments.no_kernels and has_several_queues(trace):
+            predictions = predict_on_own_devices(trace)
+            more = (
+                neighbour_table(predictions, options.top),
+                at_once_table(predictions, options.top),
+            )
+            document = replace(document, tables=[*document.tables, *more])
         if options.is_whole and has_power(trace):
             energy = energy_table(energy_of(trace, analysis.activity), options.top)
             document = replace(document, tables=[*document.tables, energy])

@@ -30,7 +30,7 @@ _MEASURED: Final = 1.25
 
 
 class RunPlace(StrEnum):
-    """Where an iteration runs."""
+    """Place at which an iteration runs."""
 
     NUMPY = "numpy"
     """On the host, with numpy."""

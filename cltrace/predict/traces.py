@@ -32,6 +32,7 @@ from cltrace.predict.models import (
     forms_of,
 )
 from cltrace.predict.neighbours.traced import (
+    LaunchesAtOnce,
     NeighbourTime,
     TracedGroup,
     neighbour_times,
@@ -50,6 +51,7 @@ _CALLS: Final = """
     SELECT launch_id, count(*) FROM v_command
     WHERE launch_id IS NOT NULL {on_devices} GROUP BY launch_id
 """
+_DEVICE_NAMES: Final = "SELECT name FROM v_device WHERE 1 {on_devices}"
 _DEVICES: Final = """
     SELECT DISTINCT name, platform, compute_units, driver_version FROM v_device WHERE 1 {on_devices}
 """
@@ -84,10 +86,13 @@ class PredictedLaunch:
         if bounds is not None:
             low_ns, high_ns = neighbours.interval_ns
             bounds = (bounds[0] + low_ns / calls, bounds[1] + high_ns / calls)
+        parts = (*alone.parts, Part("neighbours", longer_ns))
+        is_largest = longer_ns >= max(part.time_ns for part in parts)
         prediction = replace(
             alone,
             duration_ns=alone.duration_ns + longer_ns,
-            parts=(*alone.parts, Part("neighbours", longer_ns)),
+            limiter="neighbours" if is_largest else alone.limiter,
+            parts=parts,
             interval_ns=bounds,
         )
         return replace(self, prediction=prediction, neighbours=neighbours)
@@ -112,7 +117,8 @@ class PredictedTrace:
 
     `refused` are kernels without a prediction, their calls, and the reason. `recorded_on` are the names
     of the devices, `differences` say in words how they differ from the profile's. `label` tells the
-    device from others of the trace; "" for a prediction of the whole.
+    device from others of the trace; "" for a prediction of the whole. `at_once` is what ran at the same
+    time on the recorded device.
     """
 
     profile: DeviceProfile
@@ -123,6 +129,7 @@ class PredictedTrace:
     recorded_on: tuple[str, ...] = ()
     label: str = ""
     differences: tuple[str, ...] = ()
+    at_once: tuple[LaunchesAtOnce, ...] = ()
 
     @property
     def is_what_if(self) -> bool:
@@ -196,8 +203,7 @@ class TracePredictor:
         predicted = [group.predict(times, states, fitted) for group in groups]
         devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
         recorded_on = tuple(dict.fromkeys(str(name) for name, *_ in devices))
-        if len(device_ids) == 1 and profile.device.name in recorded_on:
-            self._add_neighbours(predicted, profile, on_devices, end_s)
+        at_once = self._add_neighbours(predicted, profile, on_devices, end_s)
         self._count_written(predicted, as_written, counter, end_s)
         return PredictedTrace(
             profile=profile,
@@ -208,6 +214,7 @@ class TracePredictor:
             recorded_on=recorded_on,
             label=label,
             differences=_differences(profile, devices),
+            at_once=at_once,
         )
 
     def _counter_of(self, machine: Machine, forms: frozenset[CodeForm]) -> TracedLaunchCounter:
@@ -246,8 +253,14 @@ class TracePredictor:
         profile: DeviceProfile,
         on_devices: str,
         end_s: float | None,
-    ) -> None:
-        """Add what neighbours cost to launches on a single device; no more of it from `end_s` on."""
+    ) -> tuple[LaunchesAtOnce, ...]:
+        """Add what neighbours cost to launches, no more of it from `end_s` on, and return what ran at once.
+
+        There are none on several devices, nor on others than the profile's.
+        """
+        names = [name for (name,) in self._trace.rows(_DEVICE_NAMES.format(on_devices=on_devices))]
+        if names != [profile.device.name]:
+            return ()
         groups = [
             TracedGroup(
                 each.launch.kernel, each.launch_ids, each.counts, frozenset(each.launch.buffers)
@@ -255,8 +268,10 @@ class TracePredictor:
             for each in predicted
         ]
         runs = runs_of(self._trace, groups, on_devices)
-        for position, cost in neighbour_times(runs, groups, profile, end_s).items():
+        neighbours = neighbour_times(runs, groups, profile, end_s)
+        for position, cost in neighbours.costs.items():
             predicted[position] = predicted[position].beside(cost)
+        return neighbours.at_once
 
     def _launches_on(self, on_devices: str) -> list[TracedLaunch]:
         """Return the launch configurations that ran on devices, with their calls there."""

@@ -21,6 +21,7 @@ from cltrace.predict.whatif import BreakEven
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
 from cltrace.report.neighbour_columns import (
     NEIGHBOUR_COLUMNS,
+    at_once_table,
     neighbour_values,
     without_neighbours,
 )
@@ -76,7 +77,7 @@ def prediction_tables(
         of_devices = [(without_neighbours(tables[0]), *tables[1:]) for tables in of_devices]
     labels = [prediction.label for prediction in predictions]
     tables = [_join_devices(labels, same) for same in zip(*of_devices, strict=True)]
-    return [*tables, _break_table(breaks[:top])]
+    return [*tables, at_once_table(predictions, top), _break_table(breaks[:top])]
 
 
 def missing_notes(choice: ProfileChoice) -> list[str]:

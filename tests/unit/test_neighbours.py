@@ -1,5 +1,8 @@
 """What neighbours cost: overlaps, models with known constants, shares, and recorded devices."""
 
+import json
+import lzma
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,14 +22,20 @@ from cltrace.predict.neighbours.evaluation import AGAIN, errors_by, evaluate_tog
 from cltrace.predict.neighbours.fit import calibrated_launches, constants_of
 from cltrace.predict.neighbours.models import ShareModel, neighbour_models
 from cltrace.predict.neighbours.records import Beside, Member, Reading
-from cltrace.predict.neighbours.segments import segments_of
+from cltrace.predict.neighbours.segments import Segments, segments_of
 from cltrace.predict.neighbours.shares import Neighbourhood, solve_shares
-from cltrace.predict.neighbours.traced import TracedGroup, neighbour_times
+from cltrace.predict.neighbours.traced import (
+    LaunchesAtOnce,
+    NeighbourTime,
+    TracedGroup,
+    neighbour_times,
+)
 from cltrace.predict.sets import SetName, cases_beside, launches_of
 from cltrace.profile import DeviceProfile, load_profile
 from cltrace.suite.calibration import Effort, ProbeLimits
 from cltrace.suite.calibration.together import cases
 from cltrace.suite.together import CALIBRATION, EVALUATION, Kind, SharedDevice
+from tests.conftest import Runner
 
 DATA = Path(__file__).parent.parent / "data"
 H200 = load_profile("nvidia-h200")
@@ -173,12 +182,19 @@ def test_neighbours_cost_no_more_than_they_ran(launches: list[tuple[int, int, in
     end = np.asarray([begin + length for begin, length, _ in launches], np.int64)
     owners = [group % 2 if group >= 0 else -1 for _, _, group in launches]
     segments = segments_of(start, end, owners)
-    found = neighbour_times(segments, GROUPS, H200)
+    found = neighbour_times(segments, GROUPS, H200).costs
     for number, cost in found.items():
         own = sum(time * key.count(number) for key, time in segments.by_set.items() if len(key) > 1)
         assert cost.beside_ns == own
         low, high = cost.interval_ns
         assert 0 <= low <= cost.longer_ns <= high <= own
+
+
+def costs_and_sets(
+    segments: Segments,
+) -> tuple[Mapping[int, NeighbourTime], Sequence[LaunchesAtOnce]]:
+    neighbours = neighbour_times(segments, GROUPS, H200)
+    return neighbours.costs, neighbours.at_once
 
 
 def traced(kind: Kind, launch_id: int) -> TracedGroup:
@@ -193,13 +209,36 @@ GROUPS = [traced(Kind.ATOMICS, 1), traced(Kind.STREAM, 2)]
 
 def test_neighbours_are_named() -> None:
     times = np.asarray([0, 50], np.int64), np.asarray([100, 150], np.int64)
-    found = neighbour_times(segments_of(*times, [0, 1]), GROUPS, H200)
+    found, at_once = costs_and_sets(segments_of(*times, [0, 1]))
     assert found[0].who == ("stream",)
     assert found[1].who == ("atomics",)
     assert found[1].beside_ns == 50
     assert found[1].longer_ns > 25  # its requests wait for atomic operations
+    assert [each.kernels for each in at_once] == [("atomics", "stream")]
+    assert 0.9 < at_once[0].gain < 1.5  # the stream gets little done meanwhile
     late = neighbour_times(segments_of(*times, [0, 1]), GROUPS, H200, end_s=0.0)
-    assert late[1].longer_ns == 0
+    assert late.costs[1].longer_ns == 0
+    assert not late.at_once
+
+
+def test_launches_of_a_traced_program_have_their_neighbours(run: Runner, tmp_path: Path) -> None:
+    """Three queues of an H200: a histogram, whose atomic operations the others wait for."""
+    path = tmp_path / "queues.cltrace"
+    path.write_bytes(lzma.decompress((DATA / "h200-queues.cltrace.xz").read_bytes()))
+    predicted = run("predict", path, "--profile", "nvidia-h200", "--format", "json")
+    tables = json.loads(predicted.stdout)
+    rows = {row["kernel"]: row for row in tables["predicted_launches"]}
+    assert rows["saxpy"]["neighbours"] == "blockSum, bins"
+    assert rows["saxpy"]["limiter"] == "neighbours"
+    for row in rows.values():
+        assert row["neighbours_least_ns"] <= row["neighbours_ns"] <= row["neighbours_most_ns"]
+        assert 0.9 < row["quotient"] < 1.1
+    assert tables["at_once"][0]["kernels"].split(", ") == ["saxpy", "blockSum", "bins"]
+    shown = run("timeline", path)
+    assert "Neighbours" in shown.stdout
+    assert "At the same time" in shown.stdout
+    elsewhere = run("predict", path, "--profile", "pocl-cpu", "--format", "json")
+    assert "neighbours_ns" not in json.loads(elsewhere.stdout)["predicted_launches"][0]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ _MATHEMATICS: Final[Mapping[str, str]] = {"arcsin": "asin", "arccos": "acos", "a
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What OpenCL C and C write differently.
+    """Differences in writing between OpenCL C and C.
 
     Attributes:
         global_space, local_space: qualifiers of pointers to arrays, with a blank at the end.

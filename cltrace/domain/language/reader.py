@@ -32,7 +32,7 @@ _RESULT_OF_PLAIN: Final = {"f": "float64", "i": "int64", "b": "uint8"}
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What an iteration is given by name: arrays, and numbers.
+    """Arguments of an iteration by name: arrays, and numbers.
 
     `scalars` are numpy's, which become arguments of the kernel; `constants` are plain numbers, which
     become part of it.

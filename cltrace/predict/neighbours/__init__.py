@@ -1,1 +1,1 @@
-"""What concurrency costs: launches that run beside others (Büsser, Memory access collisions, 2018)."""
+"""Costs of concurrency: launches that run beside others (Büsser, Memory access collisions, 2018)."""

@@ -15,7 +15,7 @@ _GLOBAL: Final = frozenset({"global", "constant"})
 
 
 class Reading(StrEnum):
-    """What counts as an access of memory."""
+    """Meaning of an access of memory."""
 
     ACCESSES = "accesses"
     """Loads and stores of work-items (Büsser 2018, 3.2)."""

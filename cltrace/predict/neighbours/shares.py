@@ -65,7 +65,7 @@ def shared_parts(demand: Demand, *, has_own_units: bool) -> tuple[SharedPart, ..
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """What launches beside each other have of their own: compute units, or the same memory."""
+    """Things that launches beside each other have of their own, or share: compute units, memory."""
 
     has_own_units: bool
     is_memory_shared: bool

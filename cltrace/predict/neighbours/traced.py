@@ -1,4 +1,4 @@
-"""What neighbours cost the launches of a trace: those that ran at the same time on the same device."""
+"""Costs of neighbours in a trace: launches that ran at the same time on the same device."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +19,10 @@ from cltrace.trace.reader import Trace
 _RUNS: Final = """
     SELECT launch_id, start_device_ns, end_device_ns FROM v_command
     WHERE launch_id IS NOT NULL AND duration_ns > 0 {on_devices} ORDER BY command_id
+"""
+_SEVERAL_QUEUES: Final = """
+    SELECT device_id FROM v_command WHERE launch_id IS NOT NULL
+    GROUP BY device_id HAVING min(queue_id) < max(queue_id)
 """
 _MAX_RUNS: Final = 200_000
 """Launches of a device whose neighbours are looked for; the later ones count as alone."""
@@ -46,6 +50,30 @@ class NeighbourTime:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchesAtOnce:
+    """Kernels that ran at the same time, for `time_ns` in all.
+
+    `gain` is how many times faster that is than one after the other, by the prediction: below 1, they
+    would have been faster one after the other.
+    """
+
+    kernels: tuple[str, ...]
+    time_ns: int
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class TracedNeighbours:
+    """Costs of neighbours on a device, by position of the group, and what ran at once, longest first.
+
+    Groups that ran alone have no cost.
+    """
+
+    costs: Mapping[int, NeighbourTime]
+    at_once: tuple[LaunchesAtOnce, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TracedGroup:
     """Launches of a trace with the same counts, and whether their memory is known by its buffers."""
 
@@ -60,16 +88,17 @@ def neighbour_times(
     groups: Sequence[TracedGroup],
     profile: DeviceProfile,
     end_s: float | None = None,
-) -> Mapping[int, NeighbourTime]:
-    """Return what neighbours cost, by position of the group; groups that ran alone are not in it.
+) -> TracedNeighbours:
+    """Return what neighbours cost the launches of a device.
 
     Sets that are not solved when the monotonic clock reads `end_s` cost nothing.
     Raises: `ProfileError` if the profile is not fitted.
     """
     if not segments.total_ns:
-        return {}
+        return TracedNeighbours({}, ())
     slowing = _Slowing(groups, profile)
     found: dict[int, list[tuple[int, float, tuple[int, ...]]]] = {}
+    at_once = []
     ranked = sorted(segments.by_set.items(), key=lambda item: -item[1])
     for number, (members, time_ns) in enumerate(ranked):
         if len(members) < 2:
@@ -80,7 +109,16 @@ def neighbour_times(
         for at, (member, factor) in enumerate(zip(members, factors, strict=True)):
             others = members[:at] + members[at + 1 :]
             found.setdefault(member, []).append((time_ns, factor, others))
-    return {member: _sum(rows, groups) for member, rows in found.items() if member >= 0}
+        if is_solved and min(members) >= 0:
+            names = tuple(groups[member].kernel for member in members)
+            at_once.append(LaunchesAtOnce(names, time_ns, sum(1.0 / each for each in factors)))
+    costs = {member: _sum(rows, groups) for member, rows in found.items() if member >= 0}
+    return TracedNeighbours(costs, tuple(at_once))
+
+
+def has_several_queues(trace: Trace) -> bool:
+    """Return True if a device ran launches of several queues, which may have run at once."""
+    return bool(trace.rows(_SEVERAL_QUEUES))
 
 
 def runs_of(trace: Trace, groups: Sequence[TracedGroup], on_devices: str) -> Segments:

@@ -28,7 +28,7 @@ GROUP_ITEMS: Final = 256
 
 
 class Kind(StrEnum):
-    """What limits a kernel."""
+    """Limit of a kernel."""
 
     STREAM = "stream"
     """Memory, read and written in order."""
