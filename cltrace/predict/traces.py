@@ -187,8 +187,7 @@ class TracePredictor:
         """Predict the launches and transfers on some devices of the trace, on all without `device_ids`.
 
         The code as written is counted of the `as_written` launches that take the longest, as far as it
-        can be; None for all, of which those that cannot are refused.
-        Raises: `ProfileError` if the profile is not fitted, `TraceError`.
+        can be; None for all, of which those that cannot are refused. Raises: `ProfileError`, `TraceError`.
         """
         fitted, machine = MODELS[model].for_device(profile), machine_of(profile.device)
         counter = self._counter_of(machine, BOTH_FORMS if as_written is None else forms_of(model))
@@ -201,9 +200,8 @@ class TracePredictor:
         times = launch_durations(self._trace, device_ids)
         states = LaunchStates.of(self._trace, launches, machine, on_devices)
         predicted = [group.predict(times, states, fitted) for group in groups]
-        devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
-        recorded_on = tuple(dict.fromkeys(str(name) for name, *_ in devices))
         at_once = self._add_neighbours(predicted, profile, on_devices, end_s)
+        devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
         self._count_written(predicted, as_written, counter, end_s)
         return PredictedTrace(
             profile=profile,
@@ -211,7 +209,7 @@ class TracePredictor:
             launches=tuple(predicted),
             transfers=tuple(predict_transfers(self._trace, profile, on_devices)),
             refused=tuple(refused),
-            recorded_on=recorded_on,
+            recorded_on=tuple(dict.fromkeys(str(name) for name, *_ in devices)),
             label=label,
             differences=_differences(profile, devices),
             at_once=at_once,
@@ -254,7 +252,7 @@ class TracePredictor:
         on_devices: str,
         end_s: float | None,
     ) -> tuple[LaunchesAtOnce, ...]:
-        """Add what neighbours cost to launches, no more of it from `end_s` on, and return what ran at once.
+        """Add what neighbours cost to launches, no more of it from `end_s` on; return what ran at once.
 
         There are none on several devices, nor on others than the profile's.
         """
