@@ -186,8 +186,8 @@ class TracePredictor:
     ) -> PredictedTrace:
         """Predict the launches and transfers on some devices of the trace, on all without `device_ids`.
 
-        The code as written is counted of the `as_written` launches that take the longest, as far as it
-        can be; None for all, of which those that cannot are refused. Raises: `ProfileError`, `TraceError`.
+        The code as written is counted of the `as_written` launches that take the longest, as far as
+        it can be; None for all, of which others are refused. Raises: `ProfileError`, `TraceError`.
         """
         fitted, machine = MODELS[model].for_device(profile), machine_of(profile.device)
         counter = self._counter_of(machine, BOTH_FORMS if as_written is None else forms_of(model))
