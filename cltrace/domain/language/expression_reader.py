@@ -2,18 +2,16 @@
 
 import ast
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cltrace.domain.language.environment import Bound
+from cltrace.domain.language.interfaces import FunctionReading
 from cltrace.domain.language.library import call_library
 from cltrace.domain.language.number_types import BOOL, NumberType
 from cltrace.domain.language.ranges import Range
 from cltrace.domain.language.scopes import FunctionText, LibraryFunction, Meaning, Module
 from cltrace.domain.language.statements import read_conditional
 from cltrace.domain.language.tree import ArrayType, Comparison, Expression, Read, Variable
-
-if TYPE_CHECKING:
-    from cltrace.domain.language.reader import FunctionReader
 
 _BINARY: Final[Mapping[type[ast.operator], str]] = {
     ast.Add: "+",
@@ -47,7 +45,7 @@ _COMPARISONS: Final[Mapping[type[ast.cmpop], str]] = {
 class ExpressionReader:
     """Reader of the expressions of a function."""
 
-    def __init__(self, reader: "FunctionReader") -> None:
+    def __init__(self, reader: FunctionReading) -> None:
         self._reader = reader
         self._readers: Mapping[type[ast.expr], Callable[[Any], Expression]] = {
             ast.Name: self._name,

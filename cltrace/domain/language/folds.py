@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from cltrace.domain.language.interfaces import ExpressionReading, FunctionReading
 from cltrace.domain.language.number_types import (
     BOOL,
     PLAIN_INT,
@@ -28,8 +29,6 @@ from cltrace.domain.language.tree import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cltrace.domain.language.expression_reader import ExpressionReader
-    from cltrace.domain.language.reader import FunctionReader
 
 _MAX_ROUNDS: Final = 6
 """Readings of a body until the type and range of its accumulator are settled."""
@@ -44,9 +43,7 @@ class _Nest:
     max_count: int
 
 
-def read_sum(
-    reader: "FunctionReader", expressions: "ExpressionReader", node: ast.Call
-) -> Expression:
+def read_sum(reader: FunctionReading, expressions: ExpressionReading, node: ast.Call) -> Expression:
     """Return `sum` of a generator, which begins as 0 or as the second argument."""
     generator = _generator(reader, node, max_arguments=2)
     with reader.environment.scope(), ExitStack() as stack:
@@ -78,7 +75,7 @@ def _sum_range(start: Expression, element: Expression, nest: _Nest) -> Range | N
 
 
 def read_extreme(
-    reader: "FunctionReader", expressions: "ExpressionReader", name: str, node: ast.Call
+    reader: FunctionReading, expressions: ExpressionReading, name: str, node: ast.Call
 ) -> Expression:
     """Return `min` or `max` of a generator, which must have an element."""
     generator = _generator(reader, node, max_arguments=1)
@@ -102,7 +99,7 @@ def _bound_to(variable: Variable, value: Expression, body: Expression) -> Expres
 
 
 def read_reduce(
-    reader: "FunctionReader", expressions: "ExpressionReader", node: ast.Call
+    reader: FunctionReading, expressions: ExpressionReading, node: ast.Call
 ) -> Expression:
     """Return `functools.reduce(lambda accumulator, position: …, range(…), start)`."""
     match node.args:
@@ -129,7 +126,7 @@ def read_reduce(
 
 
 def _fold(
-    reader: "FunctionReader",
+    reader: FunctionReading,
     nest: _Nest,
     start: Expression,
     body: "Callable[[Variable], Expression]",
@@ -176,7 +173,7 @@ def _widened(kind: NumberType, current: Range | None, value: Range | None) -> Ra
 
 
 def _generator(
-    reader: "FunctionReader", node: ast.Call, max_arguments: int
+    reader: FunctionReading, node: ast.Call, max_arguments: int
 ) -> ast.GeneratorExp | ast.ListComp:
     generator = node.args[0]
     if not isinstance(generator, ast.GeneratorExp | ast.ListComp) or len(node.args) > max_arguments:
@@ -185,8 +182,8 @@ def _generator(
 
 
 def _read_nest(
-    reader: "FunctionReader",
-    expressions: "ExpressionReader",
+    reader: FunctionReading,
+    expressions: ExpressionReading,
     generator: ast.GeneratorExp | ast.ListComp,
     stack: ExitStack,
 ) -> _Nest:
@@ -212,8 +209,8 @@ def _both(first: Expression, second: Expression) -> Expression:
 
 
 def _read_iterable(
-    reader: "FunctionReader",
-    expressions: "ExpressionReader",
+    reader: FunctionReading,
+    expressions: ExpressionReading,
     target: ast.expr,
     iterable: ast.expr,
 ) -> tuple[tuple[Loop, ...], int, int]:
@@ -231,7 +228,7 @@ def _read_iterable(
 
 
 def _range_loop(
-    reader: "FunctionReader", target: ast.Name, bounds: Sequence[Expression], node: ast.Call
+    reader: FunctionReading, target: ast.Name, bounds: Sequence[Expression], node: ast.Call
 ) -> tuple[tuple[Loop, ...], int, int]:
     zero: Expression = Literal(0, PLAIN_INT, Range(0, 0))
     step = 1
@@ -273,7 +270,7 @@ def _range_loop(
 
 
 def _projection_loops(
-    reader: "FunctionReader", name: str, target: ast.Tuple, node: ast.Call
+    reader: FunctionReading, name: str, target: ast.Tuple, node: ast.Call
 ) -> tuple[tuple[Loop, ...], int, int]:
     """Return the loops over the diagonal or a triangle of a square (equations 7.3 to 7.5)."""
     match target.elts, node.args:

@@ -2,16 +2,13 @@
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cltrace.domain.language.folds import read_extreme, read_reduce, read_sum
+from cltrace.domain.language.interfaces import ExpressionReading, FunctionReading
 from cltrace.domain.language.number_types import ARRAY_DTYPES, PLAIN_FLOAT, NumberType
 from cltrace.domain.language.scopes import LibraryFunction
 from cltrace.domain.language.tree import Conversion, Expression, Mathematics
-
-if TYPE_CHECKING:
-    from cltrace.domain.language.expression_reader import ExpressionReader
-    from cltrace.domain.language.reader import FunctionReader
 
 EXACT: Final = frozenset({"sqrt", "floor", "ceil", "trunc", "fabs"})
 """Functions that give the same bits everywhere."""
@@ -34,8 +31,8 @@ _WIDE_INTEGERS: Final = frozenset({"int32", "int64", "uint32", "uint64"})
 
 
 def call_library(
-    reader: "FunctionReader",
-    expressions: "ExpressionReader",
+    reader: FunctionReading,
+    expressions: ExpressionReading,
     function: LibraryFunction,
     node: ast.Call,
 ) -> Expression:
@@ -51,7 +48,7 @@ def call_library(
 
 
 def _call_on_value(
-    reader: "FunctionReader", function: LibraryFunction, value: Expression, node: ast.Call
+    reader: FunctionReading, function: LibraryFunction, value: Expression, node: ast.Call
 ) -> Expression | None:
     """Return a function of `numpy` or `math` of a value; None for one that kernels lack."""
     name = function.name
@@ -67,14 +64,14 @@ def _call_on_value(
     return _numpy_function(reader, name, value, node) if name in FUNCTIONS else None
 
 
-def _refuse_call(reader: "FunctionReader", name: str, node: ast.Call) -> Expression:
+def _refuse_call(reader: FunctionReading, name: str, node: ast.Call) -> Expression:
     return reader.text.places.refuse(
         node, f"{name}() cannot be called so in an iteration; see `cltrace help domain`"
     )
 
 
 def _call_builtin(
-    reader: "FunctionReader", expressions: "ExpressionReader", name: str, node: ast.Call
+    reader: FunctionReading, expressions: ExpressionReading, name: str, node: ast.Call
 ) -> Expression:
     array = expressions.array(node.args[0]) if name == "len" and len(node.args) == 1 else None
     if array is not None:
@@ -86,7 +83,7 @@ def _call_builtin(
     return _call_on_values(reader, name, node)
 
 
-def _call_on_values(reader: "FunctionReader", name: str, node: ast.Call) -> Expression:
+def _call_on_values(reader: FunctionReading, name: str, node: ast.Call) -> Expression:
     """Return a builtin of values."""
     arguments = [reader.expression(argument) for argument in node.args]
     match name, arguments:
@@ -101,7 +98,7 @@ def _call_on_values(reader: "FunctionReader", name: str, node: ast.Call) -> Expr
 
 
 def _extreme_of(
-    reader: "FunctionReader", name: str, arguments: Sequence[Expression], node: ast.Call
+    reader: FunctionReading, name: str, arguments: Sequence[Expression], node: ast.Call
 ) -> Expression:
     result = arguments[0]
     for argument in arguments[1:]:
@@ -110,7 +107,7 @@ def _extreme_of(
 
 
 def _cast(
-    reader: "FunctionReader", value: Expression, kind: NumberType, node: ast.Call
+    reader: FunctionReading, value: Expression, kind: NumberType, node: ast.Call
 ) -> Expression:
     """Return a value in a type that the function names."""
     if value.type.is_float and kind.is_integer and kind.dtype not in _WIDE_INTEGERS:
@@ -122,7 +119,7 @@ def _cast(
 
 
 def _numpy_function(
-    reader: "FunctionReader", name: str, value: Expression, node: ast.Call
+    reader: FunctionReading, name: str, value: Expression, node: ast.Call
 ) -> Expression:
     """Return a function of numpy, which computes plain numbers and integers in 64 bits."""
     is_own = value.type.is_float and not value.type.is_plain

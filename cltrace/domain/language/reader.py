@@ -9,6 +9,7 @@ from typing import Final
 from cltrace.domain.language.environment import Bound, Environment
 from cltrace.domain.language.expression_reader import ExpressionReader
 from cltrace.domain.language.identifiers import collect_identifiers
+from cltrace.domain.language.interfaces import FunctionReading
 from cltrace.domain.language.number_types import NumberType
 from cltrace.domain.language.operations import Operations
 from cltrace.domain.language.ranges import Range
@@ -108,7 +109,7 @@ class Reading:
         self._nodes = 0
         self._functions: dict[tuple[object, ...], Function] = {}
 
-    def count_node(self, reader: "FunctionReader", node: ast.AST) -> None:
+    def count_node(self, reader: FunctionReading, node: ast.AST) -> None:
         """Count a node of the tree, and refuse one too many."""
         self._nodes += 1
         if self._nodes > MAX_TREE_NODES:

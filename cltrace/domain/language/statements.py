@@ -2,16 +2,13 @@
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from cltrace.domain.language.interfaces import FunctionReading
 from cltrace.domain.language.tree import Binding, Choice, Expression, Variable
-
-if TYPE_CHECKING:
-    from cltrace.domain.language.reader import FunctionReader
 
 
 def read_body(
-    reader: "FunctionReader", statements: Sequence[ast.stmt], parent: ast.AST
+    reader: FunctionReading, statements: Sequence[ast.stmt], parent: ast.AST
 ) -> Expression:
     """Return the value that statements return.
 
@@ -27,7 +24,7 @@ def read_body(
 
 
 def _read_first(
-    reader: "FunctionReader", first: ast.stmt, rest: Sequence[ast.stmt], parent: ast.AST
+    reader: FunctionReading, first: ast.stmt, rest: Sequence[ast.stmt], parent: ast.AST
 ) -> Expression:
     """Return the value of a statement and of those after it."""
     reader.reading.count_node(reader, first)
@@ -53,7 +50,7 @@ def _read_first(
 
 
 def _assign(
-    reader: "FunctionReader", target: ast.Name, value: Expression
+    reader: FunctionReading, target: ast.Name, value: Expression
 ) -> tuple[Variable, Expression]:
     """Bind a name to a value. Raises: `IterationSourceError` if the name is bound already."""
     if reader.environment.lookup(target.id) is not None:
@@ -63,7 +60,7 @@ def _assign(
     return reader.environment.bind(target.id, value.type, value.range), value
 
 
-def _read_if(reader: "FunctionReader", node: ast.If, rest: Sequence[ast.stmt]) -> Expression:
+def _read_if(reader: FunctionReading, node: ast.If, rest: Sequence[ast.stmt]) -> Expression:
     condition = reader.condition(node.test)
     chosen_returns, other_returns = _returns(node.body), _returns(node.orelse)
     if not (chosen_returns or other_returns):
@@ -84,7 +81,7 @@ def _read_if(reader: "FunctionReader", node: ast.If, rest: Sequence[ast.stmt]) -
 
 
 def _choice(
-    reader: "FunctionReader",
+    reader: FunctionReading,
     condition: Expression,
     chosen: Expression,
     other: Expression,
@@ -97,7 +94,7 @@ def _choice(
     return Choice(condition, chosen, other, chosen.type, held)
 
 
-def read_conditional(reader: "FunctionReader", node: ast.IfExp) -> Expression:
+def read_conditional(reader: FunctionReading, node: ast.IfExp) -> Expression:
     """Return a conditional expression; each side with the ranges that hold there."""
     condition = reader.condition(node.test)
     with reader.assuming(condition, holds=True):
@@ -108,7 +105,7 @@ def read_conditional(reader: "FunctionReader", node: ast.IfExp) -> Expression:
 
 
 def _read_assignments(
-    reader: "FunctionReader", node: ast.If, condition: Expression, rest: Sequence[ast.stmt]
+    reader: FunctionReading, node: ast.If, condition: Expression, rest: Sequence[ast.stmt]
 ) -> Expression:
     """Return the value of statements after an `if` that assigns the same names in both branches."""
     flag = reader.environment.fresh("condition", condition.type, None)
@@ -134,7 +131,7 @@ def _read_assignments(
 
 
 def _assigned(
-    reader: "FunctionReader", statements: Sequence[ast.stmt]
+    reader: FunctionReading, statements: Sequence[ast.stmt]
 ) -> list[tuple[ast.Name, ast.expr]]:
     """Return the names and values that statements assign. Raises: `IterationSourceError` for others."""
     pairs = []
