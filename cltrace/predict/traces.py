@@ -254,10 +254,10 @@ class TracePredictor:
     ) -> tuple[LaunchesAtOnce, ...]:
         """Add what neighbours cost to launches, no more of it from `end_s` on; return what ran at once.
 
-        There are none on several devices, nor on others than the profile's.
+        There are none on several devices, on others than the profile's, and without costs to share.
         """
         names = [name for (name,) in self._trace.rows(_DEVICE_NAMES.format(on_devices=on_devices))]
-        if names != [profile.device.name]:
+        if names != [profile.device.name] or DEFAULT not in profile.parameters:
             return ()
         groups = [
             TracedGroup(

@@ -12,6 +12,7 @@ from typing import Final
 
 from cltrace.kernels.demand.launch import Demand
 from cltrace.predict.models.overlap.costs import Costs
+from cltrace.predict.models.overlap.kept_parts import KeptParts
 from cltrace.predict.models.overlap.parts import Times
 from cltrace.predict.models.overlap.times import times_of
 
@@ -100,7 +101,7 @@ def solve_shares(
     if not around.is_memory_shared:
         own_costs = cache_shares(demands, alone_ns, costs)
     whole = [times_of(demand, own) for demand, own in zip(demands, own_costs, strict=True)]
-    factors, durations = _solve(parts, supply, demands, own_costs)
+    factors, durations = _solve(parts, supply, demands, own_costs, whole)
     if not around.has_own_units:
         share = _share_units if demands[0].has_item_loops else take_turns
         durations = share(demands, whole, durations)
@@ -111,7 +112,7 @@ def solve_shares(
 def _alone_ns(
     demand: Demand, costs: Costs, parts: Sequence[SharedPart], supply: Sequence[float]
 ) -> float:
-    return _solve(parts, supply, [demand], [costs])[1][0]
+    return _solve(parts, supply, [demand], [costs], [times_of(demand, costs)])[1][0]
 
 
 def _solve(
@@ -119,9 +120,13 @@ def _solve(
     supply: Sequence[float],
     demands: Sequence[Demand],
     own_costs: Sequence[Costs],
+    whole: Sequence[Times],
 ) -> tuple[list[float], list[float]]:
-    """Return the factors of parts, and the durations, at which no part is asked for more than it has."""
-    whole = [times_of(demand, own) for demand, own in zip(demands, own_costs, strict=True)]
+    """Return the factors of parts, and the durations, at which no part is asked for more than it has.
+
+    `whole` are the times of the launches where they have all that the parts supply.
+    """
+    kept = [KeptParts(demand) for demand in demands]
     busy = [[part.time_ns(times) for times in whole] for part in parts]
     factors = [1.0] * len(parts)
     durations = [times.total_ns for times in whole]
@@ -135,8 +140,8 @@ def _solve(
             break
         factors = changed
         durations = [
-            times_of(demand, _slowed(own, parts, factors)).total_ns
-            for demand, own in zip(demands, own_costs, strict=True)
+            times_of(demand, _slowed(own, parts, factors), kept=parts_kept).total_ns
+            for demand, own, parts_kept in zip(demands, own_costs, kept, strict=True)
         ]
     return factors, durations
 
