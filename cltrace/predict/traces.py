@@ -1,6 +1,6 @@
 """Predicted times of the launches and transfers of a trace, with their measured times."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -259,17 +259,24 @@ class TracePredictor:
         names = [name for (name,) in self._trace.rows(_DEVICE_NAMES.format(on_devices=on_devices))]
         if names != [profile.device.name] or DEFAULT not in profile.parameters:
             return ()
-        groups = [
-            TracedGroup(
-                each.launch.kernel, each.launch_ids, each.counts, frozenset(each.launch.buffers)
-            )
-            for each in predicted
-        ]
+        groups = list(self._groups_of(predicted))
         runs = runs_of(self._trace, groups, on_devices)
         neighbours = neighbour_times(runs, groups, profile, end_s)
         for position, cost in neighbours.costs.items():
             predicted[position] = predicted[position].beside(cost)
         return neighbours.at_once
+
+    def _groups_of(self, predicted: Sequence[PredictedLaunch]) -> Iterator[TracedGroup]:
+        """Yield the launches of each prediction by the buffers that they use."""
+        used = {launch.launch_id: frozenset(launch.buffers) for launch in self._launches}
+        for number, each in enumerate(predicted):
+            by_buffers: dict[frozenset[int], list[int]] = {}
+            for launch_id in each.launch_ids:
+                by_buffers.setdefault(used[launch_id], []).append(launch_id)
+            for buffers, launch_ids in by_buffers.items():
+                yield TracedGroup(
+                    number, each.launch.kernel, tuple(launch_ids), each.counts, buffers
+                )
 
     def _launches_on(self, on_devices: str) -> list[TracedLaunch]:
         """Return the launch configurations that ran on devices, with their calls there."""

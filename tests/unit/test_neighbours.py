@@ -201,7 +201,7 @@ def traced(kind: Kind, launch_id: int) -> TracedGroup:
     device = SharedDevice.of(H200.device)
     work = CALIBRATION[kind].launch(kind, device.room(has_own_units=False))
     counts = WorkloadCounter(H200.device).count(work)
-    return TracedGroup(str(kind), (launch_id,), counts, frozenset({launch_id}))
+    return TracedGroup(launch_id - 1, str(kind), (launch_id,), counts, frozenset({launch_id}))
 
 
 GROUPS = [traced(Kind.ATOMICS, 1), traced(Kind.STREAM, 2)]

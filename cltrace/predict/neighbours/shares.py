@@ -7,12 +7,13 @@ The factors and the durations are solved together.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from cltrace.kernels.demand.caches import CacheSize
 from cltrace.kernels.demand.launch import Demand
 from cltrace.predict.models.overlap.costs import Costs
-from cltrace.predict.models.overlap.kept_parts import KeptParts
+from cltrace.predict.models.overlap.kept_parts import KeptParts, NearMisses
 from cltrace.predict.models.overlap.parts import Times
 from cltrace.predict.models.overlap.times import times_of
 
@@ -100,6 +101,9 @@ def solve_shares(
     own_costs = [costs] * len(demands)
     if not around.is_memory_shared:
         own_costs = cache_shares(demands, alone_ns, costs)
+        demands = [
+            refetching(demand, costs, own) for demand, own in zip(demands, own_costs, strict=True)
+        ]
     whole = [times_of(demand, own) for demand, own in zip(demands, own_costs, strict=True)]
     factors, durations = _solve(parts, supply, demands, own_costs, whole)
     if not around.has_own_units:
@@ -187,6 +191,26 @@ def cache_shares(
         share = own_bytes / (own_bytes + others) if own_bytes else 1.0
         left.append(costs.with_constants({name: costs[name] * share}))
     return left
+
+
+def refetching(demand: Demand, costs: Costs, own: Costs) -> Demand:
+    """Return a launch's demand with the sectors that its share of the shared cache, `own`, loses.
+
+    Sectors at random places are lost in proportion to what does not fit; others are read again soon.
+    """
+    if demand.has_item_loops:
+        return demand
+    size = costs["l2 size"]
+    kept, kept_alone = (
+        min(each / max(demand.footprint_bytes, 1.0), 1.0) for each in (own["l2 size"], size)
+    )
+    requested = NearMisses.of(demand, CacheSize(costs["l1 size"], costs["l1 sharpness"])).sectors
+    traffic = []
+    for region, sectors in zip(demand.traffic, requested, strict=True):
+        scattered = region.scattered_sectors / max(region.launch_sectors, 1e-9)
+        again = max(sectors - region.launch_sectors, 0.0) * (kept_alone - kept) * scattered
+        traffic.append(replace(region, window_sectors=region.window_sectors + again))
+    return replace(demand, traffic=tuple(traffic))
 
 
 def _passes(demand: Demand) -> float:

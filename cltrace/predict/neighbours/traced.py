@@ -64,7 +64,7 @@ class LaunchesAtOnce:
 
 @dataclass(frozen=True, slots=True)
 class TracedNeighbours:
-    """Costs of neighbours on a device, by position of the group, and what ran at once, longest first.
+    """Costs of neighbours on a device by number of the groups, and what ran at once, longest first.
 
     Groups that ran alone have no cost.
     """
@@ -75,8 +75,12 @@ class TracedNeighbours:
 
 @dataclass(frozen=True, slots=True)
 class TracedGroup:
-    """Launches of a trace with the same counts, and whether their memory is known by its buffers."""
+    """Launches of a trace with the same counts and the same buffers.
 
+    Groups with the same `number` have the same counts.
+    """
+
+    number: int
     kernel: str
     launch_ids: tuple[int, ...]
     counts: KernelCounts
@@ -98,7 +102,7 @@ def neighbour_times(
         return TracedNeighbours({}, ())
     slowing = _Slowing(groups, profile)
     found: dict[int, list[tuple[int, float, tuple[int, ...]]]] = {}
-    at_once = []
+    at_once: dict[tuple[str, ...], tuple[int, float]] = {}
     ranked = sorted(segments.by_set.items(), key=lambda item: -item[1])
     for number, (members, time_ns) in enumerate(ranked):
         if len(members) < 2:
@@ -108,12 +112,20 @@ def neighbour_times(
         factors = slowing.factors(members) if is_solved else (1.0,) * len(members)
         for at, (member, factor) in enumerate(zip(members, factors, strict=True)):
             others = members[:at] + members[at + 1 :]
-            found.setdefault(member, []).append((time_ns, factor, others))
+            if member >= 0:
+                found.setdefault(groups[member].number, []).append((time_ns, factor, others))
         if is_solved and min(members) >= 0:
-            names = tuple(groups[member].kernel for member in members)
-            at_once.append(LaunchesAtOnce(names, time_ns, sum(1.0 / each for each in factors)))
-    costs = {member: _sum(rows, groups) for member, rows in found.items() if member >= 0}
-    return TracedNeighbours(costs, tuple(at_once))
+            names = tuple(sorted(groups[member].kernel for member in members))
+            before_ns, alone_ns = at_once.get(names, (0, 0.0))
+            gain = sum(1.0 / each for each in factors)
+            at_once[names] = (before_ns + time_ns, alone_ns + time_ns * gain)
+    return TracedNeighbours(
+        {number: _sum(rows, groups) for number, rows in found.items()},
+        tuple(
+            LaunchesAtOnce(names, time_ns, alone_ns / time_ns)
+            for names, (time_ns, alone_ns) in sorted(at_once.items(), key=lambda item: -item[1][0])
+        ),
+    )
 
 
 def has_several_queues(trace: Trace) -> bool:
@@ -188,7 +200,7 @@ class _Slowing:
         return tuple(next(factors) if member >= 0 else 1.0 for member in members)
 
     def _demand(self, member: int) -> Demand:
-        if member not in self._demands:
-            counts = self._groups[member].counts
-            self._demands[member] = demand_of(counts, self._costs.operations)
-        return self._demands[member]
+        group = self._groups[member]
+        if group.number not in self._demands:
+            self._demands[group.number] = demand_of(group.counts, self._costs.operations)
+        return self._demands[group.number]
