@@ -57,7 +57,8 @@ class Analysis:
         """Return the findings of all rules, those about kernels included, with their gains."""
         if kernels == NO_KERNEL_ADVICE:
             return self.findings
-        return advise(replace(self.evidence, modelled=kernels.modelled), kernels.proposals)
+        evidence = replace(self.evidence, modelled=kernels.modelled, neighbours=kernels.neighbours)
+        return advise(evidence, kernels.proposals)
 
     @property
     def advice(self) -> tuple[Finding, ...]:

@@ -4,10 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cltrace.timeline.activity import KINDS, Activity
-from cltrace.timeline.columns import Int64s
+from cltrace.timeline.activity import KINDS, Activity, Commands
+from cltrace.timeline.columns import Bools, Int64s
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.intervals import assign_rows, gaps, intersection, overlap, union
+from cltrace.timeline.intervals import (
+    assign_rows,
+    covered_ns,
+    gaps,
+    intersection,
+    overlap,
+    union,
+)
 
 TRANSFERS = ("write", "read", "copy", "map", "unmap", "migrate")
 """Kinds of commands that move data."""
@@ -77,3 +84,14 @@ def _busy_time(activity: Activity, members: Int64s, number: int) -> BusyTime:
         longest_gap_ns=int((idle.end_ns - idle.start_ns).max(initial=0)),
         max_concurrent=int(assign_rows(start, end).max()) + 1,
     )
+
+
+def run_beside_others(commands: Commands) -> Bools:
+    """Return a mask of the commands that run beside others on their device for half of their time."""
+    mask = np.zeros(len(commands), np.bool_)
+    placed = np.flatnonzero(commands.is_placed)
+    for _, members in groups(commands.device[placed], placed):
+        start, end = commands.start_ns[members], commands.end_ns[members]
+        beside_ns = covered_ns(overlap(start, end, 2), start, end)
+        mask[members] = 2 * beside_ns > end - start
+    return mask

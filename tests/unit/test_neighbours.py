@@ -117,7 +117,8 @@ def test_nobody_is_faster_for_neighbours_and_more_cost_more(kind: Kind) -> None:
     alone = solve_shares([own], COSTS, SAME_UNITS).alone_ns[0]
     assert durations[0] == pytest.approx(alone, rel=1e-6)
     assert all(more >= less * (1 - 1e-6) for less, more in pairwise(durations))
-    assert durations[-1] <= 8.5 * alone or kind is Kind.CACHE
+    # What they read may be lost from the cache that they share.
+    assert durations[-1] <= 8.5 * alone or kind in {Kind.CACHE, Kind.RANDOM}
 
 
 @pytest.mark.parametrize("kind", [Kind.COMPUTE, Kind.LOCAL])

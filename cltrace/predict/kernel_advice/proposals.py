@@ -21,6 +21,7 @@ from cltrace.predict.kernel_advice.kernel_registers import (
 )
 from cltrace.predict.kernel_advice.kernel_shares import long_launches, uncounted_kernels
 from cltrace.predict.kernel_advice.model import MIN_GAIN, Improvement, KernelRules, Variant
+from cltrace.predict.kernel_advice.neighbours import modelled_neighbours
 from cltrace.predict.models import MODELS, FittedModel
 from cltrace.predict.traces import PredictedLaunch, PredictedTrace
 from cltrace.timeline.activity import Activity
@@ -68,6 +69,7 @@ def propose_for_kernels(
     activity, places = analysis.activity, analysis.evidence.places
     faster: list[_Faster] = []
     modelled: set[int] = set()
+    long: list[PredictedLaunch] = []
     on_gpus = [
         prediction
         for prediction in predictions
@@ -75,6 +77,7 @@ def propose_for_kernels(
     ]
     for prediction in on_gpus:
         launches = list(long_launches(prediction, activity))
+        long += launches
         end_s = None if counting.max_s is None else monotonic() + counting.max_s
         fitted = MODELS[prediction.model].for_device(prediction.profile)
         registers = read_kernel_registers(analysis.trace, prediction, launches, counting, end_s)
@@ -88,7 +91,12 @@ def propose_for_kernels(
         faster += _one_per_cause(of_device, rules)
         modelled.update(number for trial in trials for number in trial.modelled)
     proposals = tuple(_proposal(group, activity, places) for group in _by_cause(faster))
-    return KernelAdvice(proposals, frozenset(modelled), uncounted_kernels(on_gpus, activity))
+    return KernelAdvice(
+        proposals,
+        frozenset(modelled),
+        uncounted_kernels(on_gpus, activity),
+        modelled_neighbours(on_gpus, long),
+    )
 
 
 def _by_cause(faster: Sequence[_Faster]) -> list[list[_Faster]]:

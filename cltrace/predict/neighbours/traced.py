@@ -51,13 +51,14 @@ class NeighbourTime:
 
 @dataclass(frozen=True, slots=True)
 class LaunchesAtOnce:
-    """Kernels that ran at the same time, for `time_ns` in all.
+    """Kernels that ran at the same time, for `time_ns` in all, and the numbers of their groups.
 
     `gain` is how many times faster that is than one after the other, by the prediction: below 1, they
     would have been faster one after the other.
     """
 
     kernels: tuple[str, ...]
+    numbers: frozenset[int]
     time_ns: int
     gain: float
 
@@ -102,7 +103,7 @@ def neighbour_times(
         return TracedNeighbours({}, ())
     slowing = _Slowing(groups, profile)
     found: dict[int, list[tuple[int, float, tuple[int, ...]]]] = {}
-    at_once: dict[tuple[str, ...], tuple[int, float]] = {}
+    at_once: list[LaunchesAtOnce] = []
     ranked = sorted(segments.by_set.items(), key=lambda item: -item[1])
     for number, (members, time_ns) in enumerate(ranked):
         if len(members) < 2:
@@ -115,17 +116,48 @@ def neighbour_times(
             if member >= 0:
                 found.setdefault(groups[member].number, []).append((time_ns, factor, others))
         if is_solved and min(members) >= 0:
-            names = tuple(sorted(groups[member].kernel for member in members))
-            before_ns, alone_ns = at_once.get(names, (0, 0.0))
+            own = [groups[member] for member in members]
+            kernels = tuple(sorted(group.kernel for group in own))
+            numbers = frozenset(group.number for group in own)
             gain = sum(1.0 / each for each in factors)
-            at_once[names] = (before_ns + time_ns, alone_ns + time_ns * gain)
-    return TracedNeighbours(
-        {number: _sum(rows, groups) for number, rows in found.items()},
-        tuple(
-            LaunchesAtOnce(names, time_ns, alone_ns / time_ns)
-            for names, (time_ns, alone_ns) in sorted(at_once.items(), key=lambda item: -item[1][0])
-        ),
-    )
+            at_once.append(LaunchesAtOnce(kernels, numbers, time_ns, gain))
+    costs = {number: _sum(rows, groups) for number, rows in found.items()}
+    return TracedNeighbours(costs, _by_kernels(at_once))
+
+
+def _by_kernels(at_once: Sequence[LaunchesAtOnce]) -> tuple[LaunchesAtOnce, ...]:
+    """Return the sets of the same kernels together, the one with the most time first."""
+    merged: dict[tuple[str, ...], LaunchesAtOnce] = {}
+    for each in at_once:
+        before = merged.get(each.kernels)
+        if before is not None:
+            time_ns = before.time_ns + each.time_ns
+            gain = (before.gain * before.time_ns + each.gain * each.time_ns) / time_ns
+            each = LaunchesAtOnce(each.kernels, before.numbers | each.numbers, time_ns, gain)
+        merged[each.kernels] = each
+    return tuple(sorted(merged.values(), key=lambda each: -each.time_ns))
+
+
+def slower_beside_like(
+    counts: KernelCounts, profile: DeviceProfile, most: int
+) -> Mapping[int, float]:
+    """Return how many times longer a launch takes beside others like it with buffers of their own.
+
+    The keys are the numbers of launches at once, from two to `most`. Empty where one launch takes more
+    than half of the device. Raises: `ProfileError` if the profile is not fitted.
+    """
+    costs = OVERLAP.for_device(profile).costs
+    supplies = constants_of(profile).get("share", {})
+    demand = demand_of(counts, costs.operations)
+    if 2 * demand.units > demand.compute_units:
+        return {}
+    factors = {}
+    for count in range(2, most + 1):
+        has_own_units = count * demand.units <= demand.compute_units
+        around = Neighbourhood(has_own_units, is_memory_shared=False)
+        times = solve_shares([demand] * count, costs, around, supplies)
+        factors[count] = max(times.beside_ns[0] / times.alone_ns[0], 1.0)
+    return factors
 
 
 def has_several_queues(trace: Trace) -> bool:

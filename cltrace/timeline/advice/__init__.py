@@ -5,6 +5,7 @@ from typing import Final
 
 from cltrace.timeline.advice.blocking_writes import blocking_writes
 from cltrace.timeline.advice.copied_memory import copied_host_memory
+from cltrace.timeline.advice.crowded_queues import crowded_queues
 from cltrace.timeline.advice.dropped_transfers import dropped_transfers
 from cltrace.timeline.advice.gains import find_gains
 from cltrace.timeline.advice.host_gaps import host_gaps
@@ -35,6 +36,7 @@ RULES: Final[Sequence[Callable[[Evidence], list[Proposal]]]] = (
     launch_bound_loops,
     host_gaps,
     serial_queues,
+    crowded_queues,
     unoverlapped_transfers,
     redundant_transfers,
     tiny_transfers,

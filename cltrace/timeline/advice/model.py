@@ -133,17 +133,41 @@ class UncountedKernel(NamedTuple):
     share: float
 
 
+class AloneShare(NamedTuple):
+    """Share of their time that launches which ran beside others would take alone, and its bounds."""
+
+    expected: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelledNeighbours:
+    """What a model says of launches at the same time, by launch configuration.
+
+    `slower` is how many times longer a launch takes beside others like it, by the number of launches at
+    once. `crowded` are the configurations whose launches would have been faster one after another.
+    """
+
+    slower: Mapping[int, Mapping[int, float]]
+    crowded: Mapping[int, AloneShare]
+
+
+NO_NEIGHBOURS: Final = ModelledNeighbours({}, {})
+
+
 @dataclass(frozen=True, slots=True)
 class KernelAdvice:
     """Proposals of rules about kernels.
 
     `modelled` are the launch configurations for which they say whether other work-groups are faster,
-    `uncounted` the kernels that they say nothing of.
+    `uncounted` the kernels that they say nothing of. `neighbours` is for rules about queues.
     """
 
     proposals: tuple[Proposal, ...] = ()
     modelled: frozenset[int] = frozenset()
     uncounted: tuple[UncountedKernel, ...] = ()
+    neighbours: ModelledNeighbours = NO_NEIGHBOURS
 
 
 NO_KERNEL_ADVICE: Final = KernelAdvice()
@@ -263,7 +287,7 @@ class Evidence:
     sub-buffers to the buffers that they are parts of. `places` has the place of each site,
     `dropped` the commands whose dropped events pyopencl waited for without a recorded call, and `events`
     what each thread did. `modelled` are the launch configurations for which a model says what other
-    work-groups would take.
+    work-groups would take, `neighbours` what it says of launches at the same time.
     """
 
     activity: Activity
@@ -281,6 +305,7 @@ class Evidence:
     pyopencl_below: frozenset[int]
     """Processes whose calls were recorded below pyopencl: those that it makes by itself are there too."""
     modelled: frozenset[int] = frozenset()
+    neighbours: ModelledNeighbours = NO_NEIGHBOURS
 
     @property
     def shares_memory_with_host(self) -> bool:

@@ -19,9 +19,9 @@ from cltrace.timeline.advice.model import (
     typical_count,
 )
 from cltrace.timeline.advice.used_memory import UsedMemory
+from cltrace.timeline.busy import run_beside_others
 from cltrace.timeline.columns import Bools, Float64s, Int64s
 from cltrace.timeline.grouping import groups
-from cltrace.timeline.intervals import covered_ns, overlap
 from cltrace.timeline.replay import Change, MovedWaits
 
 _MAX_LANES: Final = 8
@@ -51,7 +51,7 @@ def serial_queues(evidence: Evidence) -> list[Proposal]:
         return []  # kernels may use memory that is not among their arguments
     commands = evidence.activity.commands
     share = _shares(evidence)
-    small = np.flatnonzero((share <= 0.5) & commands.is_placed & ~_run_beside_others(evidence))
+    small = np.flatnonzero((share <= 0.5) & commands.is_placed & ~run_beside_others(commands))
     memory = UsedMemory(evidence)
     proposals = []
     for queue, members in groups(commands.queue[small], small):
@@ -74,18 +74,6 @@ def _shares(evidence: Evidence) -> Float64s:
         if launched is not None and device is not None and device.compute_units:
             share[command] = _share(launched, device, device.compute_units)
     return share
-
-
-def _run_beside_others(evidence: Evidence) -> Bools:
-    """Return a mask of the commands that run beside others on their device for half of their time."""
-    commands = evidence.activity.commands
-    mask = np.zeros(len(commands), np.bool_)
-    placed = np.flatnonzero(commands.is_placed)
-    for _, members in groups(commands.device[placed], placed):
-        start, end = commands.start_ns[members], commands.end_ns[members]
-        beside_ns = covered_ns(overlap(start, end, 2), start, end)
-        mask[members] = 2 * beside_ns > end - start
-    return mask
 
 
 def _share(launched: LaunchConfiguration, device: DeviceSummary, units: int) -> float:
@@ -134,7 +122,7 @@ def _proposal(
         default=(Place(""), chosen),
     )
     fills = float(np.median(share[chosen]))
-    lanes = max(min(int(1 / fills), _MAX_LANES), 2)
+    lanes = _most_lanes(evidence, chosen, max(min(int(1 / fills), _MAX_LANES), 2))
     is_cpu = evidence.devices[int(commands.device[chosen[0]])].kind == "CPU"
     two = _change(evidence, used, runs, 2)
     return Proposal(
@@ -153,14 +141,28 @@ def _proposal(
             "a(first, size, None, x); b(second, size, None, y)",
         ),
         change=two,
-        # Cores run other threads, too, and drivers may still take turns.
-        least=Change() if is_cpu else None,
+        # Cores run other threads, too, and drivers may still take turns; models err on neighbours.
+        least=Change() if is_cpu or (two.scales > 1.0).any() else None,
         most=_change(evidence, used, runs, lanes) if lanes > 2 else None,
     )
 
 
+def _most_lanes(evidence: Evidence, launched: Int64s, limit: int) -> int:
+    """Return the number of launches at once, up to `limit`, at which the most work is done.
+
+    Where no model says how they slow each other, that is as many as there is room for.
+    """
+    slower = evidence.neighbours.slower
+    launches = evidence.activity.commands.launch[launched].tolist()
+    longest = next((slower[each] for each in launches if each in slower), {})
+    return max(range(2, limit + 1), key=lambda count: count / longest.get(count, 1.0))
+
+
 def _change(evidence: Evidence, used: _Used, runs: Sequence[Sequence[int]], lanes: int) -> Change:
-    """Return the change by which at most `lanes` commands of a run are under way at the same time."""
+    """Return the change by which at most `lanes` commands of a run are under way at the same time.
+
+    Where a model says so, they then take longer.
+    """
     before = evidence.dependencies.queue_predecessor
     after = np.full(len(before), -1)
     is_later = before >= 0
@@ -168,7 +170,12 @@ def _change(evidence: Evidence, used: _Used, runs: Sequence[Sequence[int]], lane
     schedule = _Schedule([], [], [])
     for run in runs:
         _schedule(used, run, lanes, (int(before[run[0]]), int(after[run[-1]])), schedule)
+    members = np.array([command for run in runs for command in run], np.int64)
+    slower = evidence.neighbours.slower
+    launches = evidence.activity.commands.launch[members].tolist()
     return Change(
+        scaled=members,
+        scales=np.array([slower.get(launch, {}).get(lanes, 1.0) for launch in launches]),
         freed=np.array(schedule.freed, np.int64),
         followed=np.array(schedule.followed, np.int64).reshape(-1, 2),
         moved=_further_waits(evidence, np.array(schedule.waits, np.int64).reshape(-1, 2)),
