@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cltrace.errors import ProfileError
+from cltrace.kernels.counts.access_density import TENTHS
+from cltrace.kernels.counts.branch_rules import BranchRule
 from cltrace.kernels.counts.workloads import WorkloadCounter
 from cltrace.kernels.demand.launch import Demand, demand_of
 from cltrace.measure.beside import overlap_shares
@@ -50,10 +52,16 @@ def members(seed: int, threads: int) -> tuple[Member, ...]:
     return tuple(
         Member(
             float(chooser.uniform(1e5, 1e6)),
-            {reading: float(chooser.uniform(1e3, 1e5)) for reading in Reading},
+            accesses(chooser),
+            by_branch_rule={rule: accesses(chooser) for rule in BranchRule},
+            density=tuple(chooser.dirichlet(np.ones(TENTHS)).tolist()),
         )
         for _ in range(threads)
     )
+
+
+def accesses(chooser: np.random.Generator) -> Mapping[Reading, float]:
+    return {reading: float(chooser.uniform(1e3, 1e5)) for reading in Reading}
 
 
 def beside(own: tuple[Member, ...], beside_ns: float) -> Beside:
@@ -66,9 +74,12 @@ def beside(own: tuple[Member, ...], beside_ns: float) -> Beside:
     )
 
 
-@pytest.mark.parametrize("name", [name for name in neighbour_models(COSTS) if name != "share"])
+ALL_MODELS = neighbour_models(COSTS, [beside(members(0, 3), 0.0)])
+
+
+@pytest.mark.parametrize("name", [name for name in ALL_MODELS if name != "share"])
 def test_known_constants_are_found_again(name: str) -> None:
-    model = neighbour_models(COSTS)[name]
+    model = ALL_MODELS[name]
     launches = []
     for seed in range(9):
         own = members(seed, 3)
@@ -100,6 +111,31 @@ def test_the_study_s_equations() -> None:
     assert models["accesses, accesses"].increase_ns(launch, {"c": 0.5}) == 0.5 * 2 * 4.0
     expected = 0.5 * 4.0 * (2.0 / 5.0 + 6.0 / 2.0)
     assert models["collisions, accesses"].increase_ns(launch, {"c": 0.5}) == pytest.approx(expected)
+
+
+def test_accesses_in_tenths_meet_what_the_others_access_meanwhile() -> None:
+    """Both make their accesses in the first half; the other one runs twice as often."""
+    first = (0.2,) * 5 + (0.0,) * 5
+    own = Member(10.0, dict.fromkeys(Reading, 100.0), density=first)
+    other = Member(5.0, dict.fromkeys(Reading, 40.0), density=first)
+    model = neighbour_models(COSTS)["collisions by tenths, accesses"]
+    # 20 of 100 accesses in each ns of the first five, in two of which and a half the other makes 16.
+    expected = 20.0 * (16 + 16 + 8)
+    assert model.increase_ns(beside((own, other), 0.0), {"c": 1.0}) == pytest.approx(expected)
+    even = [replace(each, density=()) for each in (own, other)]
+    uniform = neighbour_models(COSTS)["collisions, accesses"]
+    launch = beside((even[0], even[1]), 0.0)
+    assert model.increase_ns(launch, {"c": 1.0}) == pytest.approx(
+        uniform.increase_ns(launch, {"c": 1.0})
+    )
+
+
+def test_models_with_a_rule_for_branches_are_there_where_it_matters() -> None:
+    names = set(ALL_MODELS)
+    assert "collisions, sectors, worst branches" in names
+    assert "accesses, accesses, mean branches" in names
+    exact = tuple(replace(each, by_branch_rule={}) for each in members(0, 3))
+    assert not any("branches" in name for name in neighbour_models(COSTS, [beside(exact, 0.0)]))
 
 
 def demand(kind: Kind, *, has_own_units: bool) -> Demand:
@@ -234,7 +270,7 @@ def test_launches_of_a_traced_program_have_their_neighbours(run: Runner, tmp_pat
     for row in rows.values():
         assert row["neighbours_least_ns"] <= row["neighbours_ns"] <= row["neighbours_most_ns"]
         assert 0.9 < row["quotient"] < 1.1
-    assert tables["at_once"][0]["kernels"].split(", ") == ["saxpy", "blockSum", "bins"]
+    assert tables["at_once"][0]["kernels"].split(", ") == ["bins", "blockSum", "saxpy"]
     shown = run("timeline", path)
     assert "Neighbours" in shown.stdout
     assert "At the same time" in shown.stdout

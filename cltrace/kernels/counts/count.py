@@ -9,9 +9,11 @@ from cltrace.kernels.arguments import Argument, LocalArgument
 from cltrace.kernels.compiler import BOTH_FORMS, CodeForm
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import is_private_type
+from cltrace.kernels.counts.access_density import access_density
 from cltrace.kernels.counts.access_sites import build_access_sites, site_positions
 from cltrace.kernels.counts.assumption_texts import describe_assumptions
 from cltrace.kernels.counts.bounds import ScenarioBounds
+from cltrace.kernels.counts.branch_rules import ruled_accesses
 from cltrace.kernels.counts.group_sampling import (
     GroupExecution,
     Sampling,
@@ -158,6 +160,7 @@ def _build_counts(
 ) -> KernelCounts:
     task, run, operations = sample.task, sample.run, _bound_operations(sample, bounds)
     positions = site_positions(sample)
+    sites = build_access_sites(sample, wave_run, _wave_groups(task), bounds)
     return KernelCounts(
         kernel=task.sliced_kernel.function.name,
         global_size=task.ndrange.global_size,
@@ -172,10 +175,12 @@ def _build_counts(
         operations=operations,
         as_written=None,
         folded=sample.folded(),
-        sites=build_access_sites(sample, wave_run, _wave_groups(task), bounds),
+        sites=sites,
         regions=find_regions(sample, wave_run, _wave_groups(task), positions, sampling),
         rounds=sample.rounds(positions),
         branches=sample.branches(),
+        by_branch_rule=ruled_accesses(sample, sites, positions, task.ndrange.work_items),
+        access_density=access_density(sample, sites, task.ndrange.groups / _wave_groups(task)),
         loops=count_loops(sample, bounds),
         private=sample.private(),
         lines=sample.lines(),

@@ -14,7 +14,7 @@ def count_loops(sample: ScaledSample, bounds: ScenarioBounds | None) -> tuple[Lo
     """Return the loops, outer loops before inner ones. `bounds` is None if nothing is assumed."""
     return tuple(
         _count_loop(sample, number, trips, bounds)
-        for number, trips in _trips_by_loop(sample).items()
+        for number, trips in trips_by_loop(sample).items()
     )
 
 
@@ -31,9 +31,7 @@ def _count_loop(
     }
     estimate = Estimate(trips, 0.0, trips, trips)
     if bounds is not None:
-        estimate = bounds.bound(
-            estimate, lambda scenario: _trips_by_loop(scenario).get(number, 0.0)
-        )
+        estimate = bounds.bound(estimate, lambda scenario: trips_by_loop(scenario).get(number, 0.0))
     lanes = float(observer.block_lanes()[loop.header].sum())
     entries = float(observer.entries(loop.header).sum())
     return LoopCount(
@@ -48,7 +46,7 @@ def _count_loop(
     )
 
 
-def _trips_by_loop(sample: ScaledSample) -> Mapping[int, float]:
+def trips_by_loop(sample: ScaledSample) -> Mapping[int, float]:
     """Return the mean number of trips per entry of a work-item, by the number of an executed loop."""
     graph, observer = sample.task.sliced_kernel.graph, sample.run.observer
     lanes = observer.block_lanes()

@@ -274,6 +274,18 @@ class WrittenCounts:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RuledAccesses:
+    """Accesses of global memory and their sectors, with the same rule for all branches.
+
+    `rule` is "worst" for the direction with the most accesses, "mean" for the mean of the directions.
+    """
+
+    rule: str
+    accesses: float
+    sectors: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCounts:
     """Work of a launch.
@@ -303,6 +315,8 @@ class KernelCounts:
     regions: tuple[SharedSectors, ...]
     rounds: tuple[ConcurrentLoads, ...]
     branches: tuple[BranchSite, ...]
+    by_branch_rule: tuple[RuledAccesses, ...]
+    access_density: tuple[float, ...]
     loops: tuple[LoopCount, ...]
     private: tuple[PrivateArray, ...]
     lines: tuple[LineCount, ...]

@@ -74,7 +74,7 @@ def evaluate_together(measurements: Measurements, profile: DeviceProfile) -> Tog
     launches = tuple(launches_beside(cases_beside(device), times, device, profile))
     if not launches:
         raise ProfileError("no launches of the set ran at once: these queues do not overlap")
-    models = neighbour_models(OVERLAP.for_device(profile).costs)
+    models = neighbour_models(OVERLAP.for_device(profile).costs, launches)
     constants = {"share": {}, **constants}
     increases = {
         name: np.asarray([model.increase_ns(launch, constants[name]) for launch in launches])

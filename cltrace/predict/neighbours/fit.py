@@ -32,7 +32,7 @@ def fit_neighbours(profile: DeviceProfile) -> Mapping[str, Parameter]:
     if not launches:
         return {}
     parameters = {}
-    for model in neighbour_models(OVERLAP.for_device(profile).costs).values():
+    for model in neighbour_models(OVERLAP.for_device(profile).costs, launches).values():
         with suppress(ProfileError):
             for name, value in model.train(launches).items():
                 key = f"{model.name}{_SEPARATOR}{name}"

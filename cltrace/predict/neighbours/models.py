@@ -13,6 +13,8 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 
 from cltrace.errors import ProfileError
+from cltrace.kernels.counts.access_density import TENTHS
+from cltrace.kernels.counts.branch_rules import BranchRule
 from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.neighbours.records import Beside, Reading
 from cltrace.predict.neighbours.shares import Neighbourhood, SharedTimes, solve_shares
@@ -139,18 +141,37 @@ def _equal(launch: Beside) -> float:
     return (launch.threads - 1) * launch.alone_ns
 
 
-def _accesses(reading: Reading) -> Predictor:
-    """Return (T - 1) N (equation 4.2)."""
-    return lambda launch: (launch.threads - 1) * launch.members[0].accesses[reading]
+def _accesses(reading: Reading, rule: BranchRule = BranchRule.EXACT) -> Predictor:
+    """Return the function to (T - 1) N (equation 4.2)."""
+    return lambda launch: (launch.threads - 1) * launch.members[0].accesses_by(rule)[reading]
 
 
-def collisions(reading: Reading) -> Predictor:
+def collisions(reading: Reading, rule: BranchRule = BranchRule.EXACT) -> Predictor:
     """Return the function to N_k Σ N_i / t_i: the collisions that equation 4.3 expects."""
 
     def expected(launch: Beside) -> float:
         own, *others = launch.members
-        rates = sum(other.accesses[reading] / other.alone_ns for other in others)
-        return own.accesses[reading] * rates
+        rates = sum(other.accesses_by(rule)[reading] / other.alone_ns for other in others)
+        return own.accesses_by(rule)[reading] * rates
+
+    return expected
+
+
+def collisions_by_tenths(reading: Reading) -> Predictor:
+    """Return the function to the expected collisions where the density of accesses varies.
+
+    As in equation 4.3, for each tenth of a launch and what the others, which begin with it, access
+    meanwhile (6, as further work).
+    """
+
+    def expected(launch: Beside) -> float:
+        own, *others = launch.members
+        ends_ns = np.linspace(0.0, own.alone_ns, TENTHS + 1)
+        shares = np.diff(own.accesses_until(ends_ns))
+        rates = sum(
+            other.accesses[reading] * np.diff(other.accesses_until(ends_ns)) for other in others
+        ) / (own.alone_ns / TENTHS)
+        return float((own.accesses[reading] * shares * rates).sum())
 
     return expected
 
@@ -159,11 +180,38 @@ _PUBLISHED: Final[tuple[NeighbourModel, ...]] = (
     ProportionalModel("equal", _equal),
     *(ProportionalModel(f"accesses, {each}", _accesses(each)) for each in Reading),
     *(ProportionalModel(f"collisions, {each}", collisions(each)) for each in Reading),
+    *(
+        ProportionalModel(f"collisions by tenths, {each}", collisions_by_tenths(each))
+        for each in Reading
+    ),
     *(LineModel(f"collisions + line, {each}", collisions(each)) for each in Reading),
 )
+_RULES: Final = (BranchRule.WORST, BranchRule.MEAN)
+_RULED: Final[Mapping[BranchRule, tuple[NeighbourModel, ...]]] = {
+    rule: tuple(
+        ProportionalModel(f"{name}, {each}, {rule} branches", quantity(each, rule))
+        for name, quantity in (("accesses", _accesses), ("collisions", collisions))
+        for each in Reading
+    )
+    for rule in _RULES
+}
+"""Models whose accesses follow a rule for branches, as the study's do."""
 
 
-def neighbour_models(costs: Costs) -> Mapping[str, NeighbourModel]:
-    """Return the models by name, for a device of some costs; the default is the last."""
-    models = (*_PUBLISHED, ShareModel(costs))
+def neighbour_models(costs: Costs, launches: Sequence[Beside] = ()) -> Mapping[str, NeighbourModel]:
+    """Return the models by name, for a device of some costs; the default is the last.
+
+    Models with a rule for branches are among them if it changes the accesses of one of `launches`.
+    """
+    ruled = [
+        model
+        for rule, models in _RULED.items()
+        if any(
+            member.accesses_by(rule) != member.accesses
+            for launch in launches
+            for member in launch.members
+        )
+        for model in models
+    ]
+    models = (*_PUBLISHED, *ruled, ShareModel(costs))
     return {model.name: model for model in models}

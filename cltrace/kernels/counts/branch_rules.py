@@ -1,0 +1,155 @@
+"""Accesses by a rule for all branches, instead of the direction that they take.
+
+A compiler pass that does not execute a program takes the branch with the most accesses, or the mean of
+all branches (Büsser, Memory access collisions, 2018, 3.2.1). Loops have the trips that were counted.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final
+
+from cltrace.kernels.counts.loop_counts import trips_by_loop
+from cltrace.kernels.counts.records import AccessSite, RuledAccesses
+from cltrace.kernels.counts.scaling import ScaledSample
+from cltrace.kernels.flow.loops import Graph, Loop
+from cltrace.kernels.ir.types import SPACE_NAMES
+
+_GLOBAL: Final = frozenset({"global", "constant"})
+
+
+class BranchRule(StrEnum):
+    """Rule for the accesses of a branch."""
+
+    EXACT = "exact"
+    """Those of the directions that are taken."""
+    WORST = "worst"
+    """Those of the direction with the most."""
+    MEAN = "mean"
+    """The mean of its directions."""
+
+
+def ruled_accesses(
+    sample: ScaledSample,
+    sites: Sequence[AccessSite],
+    positions: Mapping[int, int],
+    work_items: int,
+) -> tuple[RuledAccesses, ...]:
+    """Return the accesses of global memory by each rule, over the whole launch.
+
+    `positions` has the position of each executed site in `sites`. Where none was executed, an access
+    counts as one of neighbours in a warp.
+    """
+    kernel = sample.task.sliced_kernel
+    accesses: dict[int, float] = {}
+    sectors: dict[int, float] = {}
+    sector_bytes = sample.task.machine.sector_bytes
+    for site in kernel.sites:
+        position = positions.get(site.number)
+        if position is None:
+            space, per_access = SPACE_NAMES[site.space], site.access_bytes / sector_bytes
+        else:
+            counted = sites[position]
+            space, per_access = counted.space, counted.sectors.value / counted.accesses.value
+        if space in _GLOBAL:
+            accesses[site.block] = accesses.get(site.block, 0.0) + 1.0
+            sectors[site.block] = sectors.get(site.block, 0.0) + per_access
+    trips = trips_by_loop(sample)
+    return tuple(
+        RuledAccesses(
+            str(rule),
+            work_items * accesses_of(kernel.graph, accesses, trips, rule),
+            work_items * accesses_of(kernel.graph, sectors, trips, rule),
+        )
+        for rule in (BranchRule.WORST, BranchRule.MEAN)
+    )
+
+
+def accesses_of(
+    graph: Graph, by_block: Mapping[int, float], trips: Mapping[int, float], rule: BranchRule
+) -> float:
+    """Return the accesses of a work-item by a rule, from those of blocks and the trips of loops.
+
+    Loops that were not entered have one trip. The test before a loop's first trip is no branch: the trips
+    say how often it is entered.
+    """
+    weights = dict(by_block)
+    position = {block: at for at, block in enumerate(graph.order)}
+    targets: dict[int, frozenset[int]] = {
+        block: frozenset(following) for block, following in graph.successors.items()
+    }
+    inside: set[int] = set()
+    # Inner loops come after outer ones: each becomes a block, its header, for the loop around it.
+    for number in reversed(range(len(graph.loops))):
+        loop = graph.loops[number]
+        nodes = sorted(loop.blocks - inside, key=position.__getitem__)
+        weights[loop.header] = trips.get(number, 1.0) * _on_paths(
+            nodes, loop.header, weights, targets, rule
+        )
+        targets[loop.header] = frozenset(
+            target for block in loop.blocks for target in targets[block] - loop.blocks
+        )
+        inside |= loop.blocks - {loop.header}
+        for block in _branches_before(graph, loop):
+            targets[block] = _without_guard(block, loop.header, targets)
+    nodes = [block for block in graph.order if block not in inside]
+    return _on_paths(nodes, graph.order[0], weights, targets, rule)
+
+
+def _branches_before(graph: Graph, loop: Loop) -> set[int]:
+    """Return the blocks with several targets that lead to a loop without a branch between."""
+    found: set[int] = set()
+    passed: set[int] = set()
+    waiting = [each for each in graph.predecessors[loop.header] if each not in loop.blocks]
+    while waiting:
+        block = waiting.pop()
+        if len(graph.successors[block]) > 1:
+            found.add(block)
+        elif block not in passed:
+            passed.add(block)
+            waiting += graph.predecessors[block]
+    return found
+
+
+def _without_guard(
+    block: int, header: int, targets: Mapping[int, frozenset[int]]
+) -> frozenset[int]:
+    """Return the targets of a block, without those that only skip the loop of a header."""
+    entering = {each for each in targets[block] if header in _straight_on(each, targets)}
+    after = {passed for each in targets[header] for passed in _straight_on(each, targets)}
+    is_guard = entering and all(
+        _straight_on(each, targets) & after for each in targets[block] - entering
+    )
+    return frozenset(entering) if is_guard else targets[block]
+
+
+def _straight_on(block: int, targets: Mapping[int, frozenset[int]]) -> set[int]:
+    """Return a block and those that follow it without a branch."""
+    passed = {block}
+    while len(targets[block]) == 1:
+        (block,) = targets[block]
+        if block in passed:
+            break
+        passed.add(block)
+    return passed
+
+
+def _on_paths(
+    nodes: Sequence[int],
+    begin: int,
+    weights: Mapping[int, float],
+    targets: Mapping[int, frozenset[int]],
+    rule: BranchRule,
+) -> float:
+    """Return what the paths from a block to the end of a trip add up to, by a rule.
+
+    `nodes` are in the order in which they run.
+    """
+    onward: dict[int, float] = {}
+    for block in reversed(nodes):
+        further = [onward[each] for each in targets[block] if each in onward]
+        rest = 0.0
+        if further:
+            is_worst = rule is BranchRule.WORST
+            rest = max(further) if is_worst else sum(further) / len(further)
+        onward[block] = weights.get(block, 0.0) + rest
+    return onward[begin]
