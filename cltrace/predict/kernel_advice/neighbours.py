@@ -52,9 +52,9 @@ def _alone_share(launch: PredictedLaunch) -> AloneShare | None:
     cost = launch.neighbours
     if cost is None or launch.total_ns <= 0:
         return None
-    least_ns, most_ns = cost.interval_ns
+    low_ns, high_ns = cost.interval_ns
     expected, low, high = (
         max(1.0 - longer_ns / launch.total_ns, _MIN_SHARE)
-        for longer_ns in (cost.longer_ns, most_ns, least_ns)
+        for longer_ns in (cost.longer_ns, high_ns, low_ns)
     )
     return AloneShare(expected, low, high)

@@ -70,11 +70,7 @@ def propose_for_kernels(
     faster: list[_Faster] = []
     modelled: set[int] = set()
     long: list[PredictedLaunch] = []
-    on_gpus = [
-        prediction
-        for prediction in predictions
-        if not prediction.is_what_if and not machine_of(prediction.profile.device).has_item_loops
-    ]
+    on_gpus = [prediction for prediction in predictions if _is_of_gpu(prediction)]
     for prediction in on_gpus:
         launches = list(long_launches(prediction, activity))
         long += launches
@@ -97,6 +93,12 @@ def propose_for_kernels(
         uncounted_kernels(on_gpus, activity),
         modelled_neighbours(on_gpus, long),
     )
+
+
+def _is_of_gpu(prediction: PredictedTrace) -> bool:
+    """Return True for a prediction for the GPU that the trace was recorded on."""
+    is_cpu = machine_of(prediction.profile.device).has_item_loops
+    return not prediction.is_what_if and not is_cpu
 
 
 def _by_cause(faster: Sequence[_Faster]) -> list[list[_Faster]]:

@@ -122,7 +122,7 @@ def _proposal(
         default=(Place(""), chosen),
     )
     fills = float(np.median(share[chosen]))
-    lanes = _most_lanes(evidence, chosen, max(min(int(1 / fills), _MAX_LANES), 2))
+    lanes = _best_lanes(evidence, chosen, max(min(int(1 / fills), _MAX_LANES), 2))
     is_cpu = evidence.devices[int(commands.device[chosen[0]])].kind == "CPU"
     two = _change(evidence, used, runs, 2)
     return Proposal(
@@ -147,7 +147,7 @@ def _proposal(
     )
 
 
-def _most_lanes(evidence: Evidence, launched: Int64s, limit: int) -> int:
+def _best_lanes(evidence: Evidence, launched: Int64s, limit: int) -> int:
     """Return the number of launches at once, up to `limit`, at which the most work is done.
 
     Where no model says how they slow each other, that is as many as there is room for.
