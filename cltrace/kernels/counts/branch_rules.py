@@ -6,7 +6,7 @@ all branches (Büsser, Memory access collisions, 2018, 3.2.1). Loops have the tr
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from cltrace.kernels.counts.loop_counts import trips_by_loop
 from cltrace.kernels.counts.records import AccessSite, RuledAccesses
@@ -53,24 +53,45 @@ def ruled_accesses(
         if space in _GLOBAL:
             accesses[site.block] = accesses.get(site.block, 0.0) + 1.0
             sectors[site.block] = sectors.get(site.block, 0.0) + per_access
-    trips = trips_by_loop(sample)
+    runs = _runs_by_loop(sample)
     return tuple(
         RuledAccesses(
             str(rule),
-            work_items * accesses_of(kernel.graph, accesses, trips, rule),
-            work_items * accesses_of(kernel.graph, sectors, trips, rule),
+            work_items * accesses_of(kernel.graph, accesses, runs, rule),
+            work_items * accesses_of(kernel.graph, sectors, runs, rule),
         )
         for rule in (BranchRule.WORST, BranchRule.MEAN)
     )
 
 
-def accesses_of(
-    graph: Graph, by_block: Mapping[int, float], trips: Mapping[int, float], rule: BranchRule
-) -> float:
-    """Return the accesses of a work-item by a rule, from those of blocks and the trips of loops.
+class LoopRuns(NamedTuple):
+    """How often a loop's header and its body run per entry: a test at the top runs once more."""
 
-    Loops that were not entered have one trip. The test before a loop's first trip is no branch: the trips
-    say how often it is entered.
+    header: float
+    body: float
+
+
+_ONCE: Final = LoopRuns(1.0, 1.0)
+
+
+def _runs_by_loop(sample: ScaledSample) -> Mapping[int, LoopRuns]:
+    observer, graph = sample.run.observer, sample.task.sliced_kernel.graph
+    lanes = observer.block_lanes()
+    runs = {}
+    for number, trips in trips_by_loop(sample).items():
+        header = graph.loops[number].header
+        entries = float(observer.entries(header).sum())
+        runs[number] = LoopRuns(float(lanes[header].sum()) / entries, trips)
+    return runs
+
+
+def accesses_of(
+    graph: Graph, by_block: Mapping[int, float], runs: Mapping[int, LoopRuns], rule: BranchRule
+) -> float:
+    """Return the accesses of a work-item by a rule, from those of blocks and the runs of loops.
+
+    Loops that were not entered run once. The test before a loop's first trip is no branch: the trips
+    say how often it is passed.
     """
     weights = dict(by_block)
     position = {block: at for at, block in enumerate(graph.order)}
@@ -82,9 +103,9 @@ def accesses_of(
     for number in reversed(range(len(graph.loops))):
         loop = graph.loops[number]
         nodes = sorted(loop.blocks - inside, key=position.__getitem__)
-        weights[loop.header] = trips.get(number, 1.0) * _on_paths(
-            nodes, loop.header, weights, targets, rule
-        )
+        own, run = weights.get(loop.header, 0.0), runs.get(number, _ONCE)
+        body = _on_paths(nodes, loop.header, weights, targets, rule) - own
+        weights[loop.header] = run.header * own + run.body * body
         targets[loop.header] = frozenset(
             target for block in loop.blocks for target in targets[block] - loop.blocks
         )
