@@ -42,9 +42,9 @@ class Kind(NamedTuple):
 
 
 def _four(text: str) -> str:
-    """Return a statement for each of four variables; `_` is the next one."""
+    """Return a statement for each of four variables; `?` is the next one."""
     return "".join(
-        text.replace("@", own).replace("_", after)
+        text.replace("@", own).replace("?", after)
         for own, after in zip("abcd", "bcda", strict=True)
     )
 
@@ -73,13 +73,13 @@ KINDS = {
     "imul": Kind(
         "four chains of int multiply-adds",
         FOUR_INTS,
-        f"for(int k=0;k<16;++k){{{_four('@=@*1664525u+_;')}}}",
+        f"for(int k=0;k<16;++k){{{_four('@=@*1664525u+?;')}}}",
         "(float)(a+b+c+d)",
     ),
     "alu": Kind(
         "four chains of shifts and logic",
         FOUR_INTS,
-        f"for(int k=0;k<16;++k){{{_four('@=(@^(@<<7))&_;')}}}",
+        f"for(int k=0;k<16;++k){{{_four('@=(@^(@<<7))&?;')}}}",
         "(float)(a+b+c+d)",
     ),
     "sfu": Kind(

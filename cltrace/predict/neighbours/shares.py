@@ -12,6 +12,7 @@ from typing import Final
 
 from cltrace.kernels.demand.caches import CacheSize
 from cltrace.kernels.demand.launch import Demand
+from cltrace.kernels.demand.traffic import Traffic
 from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.overlap.kept_parts import KeptParts, NearMisses
 from cltrace.predict.models.overlap.parts import Times
@@ -101,9 +102,7 @@ def solve_shares(
     own_costs = [costs] * len(demands)
     if not around.is_memory_shared:
         own_costs = cache_shares(demands, alone_ns, costs)
-        demands = [
-            refetching(demand, costs, own) for demand, own in zip(demands, own_costs, strict=True)
-        ]
+        demands = refetching(demands, alone_ns, costs)
     whole = [times_of(demand, own) for demand, own in zip(demands, own_costs, strict=True)]
     factors, durations = _solve(parts, supply, demands, own_costs, whole)
     if not around.has_own_units:
@@ -193,24 +192,51 @@ def cache_shares(
     return left
 
 
-def refetching(demand: Demand, costs: Costs, own: Costs) -> Demand:
-    """Return a launch's demand with the sectors that its share of the shared cache, `own`, loses.
+def refetching(
+    demands: Sequence[Demand], durations_ns: Sequence[float], costs: Costs
+) -> Sequence[Demand]:
+    """Return the demands with the sectors that launches lose from the shared cache to each other.
 
-    Sectors at random places are lost in proportion to what does not fit; others are read again soon.
+    Sectors at random places are lost in proportion to what does not fit of all that is touched until they
+    are touched again; others are read again soon.
     """
-    if demand.has_item_loops:
-        return demand
-    size = costs["l2 size"]
-    kept, kept_alone = (
-        min(each / max(demand.footprint_bytes, 1.0), 1.0) for each in (own["l2 size"], size)
-    )
-    requested = NearMisses.of(demand, CacheSize(costs["l1 size"], costs["l1 sharpness"])).sectors
-    traffic = []
-    for region, sectors in zip(demand.traffic, requested, strict=True):
-        scattered = region.scattered_sectors / max(region.launch_sectors, 1e-9)
-        again = max(sectors - region.launch_sectors, 0.0) * (kept_alone - kept) * scattered
-        traffic.append(replace(region, window_sectors=region.window_sectors + again))
-    return replace(demand, traffic=tuple(traffic))
+    if demands[0].has_item_loops:
+        return demands
+    touched = [
+        [_Touched.of(region, demand, duration) for region in demand.traffic]
+        for demand, duration in zip(demands, durations_ns, strict=True)
+    ]
+    everything = [region for own in touched for region in own]
+    near = CacheSize(costs["l1 size"], costs["l1 sharpness"])
+    changed = []
+    for demand, own in zip(demands, touched, strict=True):
+        requested = NearMisses.of(demand, near).sectors
+        traffic = []
+        for region, sectors, place in zip(demand.traffic, requested, own, strict=True):
+            lost = place.kept(own, costs["l2 size"]) - place.kept(everything, costs["l2 size"])
+            scattered = region.scattered_sectors / max(region.launch_sectors, 1e-9)
+            again = max(sectors - region.launch_sectors, 0.0) * lost * scattered
+            traffic.append(replace(region, window_sectors=region.window_sectors + again))
+        changed.append(replace(demand, traffic=tuple(traffic)))
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """Memory that a region of a launch touches, and the time in which it touches all of it once."""
+
+    size_bytes: float
+    pass_ns: float
+
+    @classmethod
+    def of(cls, region: Traffic, demand: Demand, duration_ns: float) -> "_Touched":
+        passes = max(region.sectors / max(region.launch_sectors, 1e-9), 1.0)
+        return cls(region.launch_sectors * demand.sector_bytes, duration_ns / passes)
+
+    def kept(self, touched: Sequence["_Touched"], cache_bytes: float) -> float:
+        """Return the share that a cache holds until it is touched again, beside all that is touched."""
+        meanwhile = sum(each.size_bytes * min(self.pass_ns / each.pass_ns, 1.0) for each in touched)
+        return min(cache_bytes / max(meanwhile, 1.0), 1.0)
 
 
 def _passes(demand: Demand) -> float:
