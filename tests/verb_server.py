@@ -5,6 +5,7 @@ command: the child has the command's own directory, environment and streams, and
 Recording verbs are not served: their start is what tests look at.
 """
 
+import gc
 import json
 import os
 import subprocess
@@ -14,23 +15,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from cltrace.commands.power import ACTIONS
+
 SERVED: Final = frozenset(
     {
-        "accuracy", "baseline", "check", "compare", "export", "info", "kernel", "merge", "predict",
-        "profile", "query", "recover", "summary", "timeline", "view",
+        "accuracy", "baseline", "check", "compare", "completion", "export", "help", "info", "kernel",
+        "merge", "predict", "profile", "query", "recover", "summary", "timeline", "view",
     }
 )  # fmt: skip
-"""Verbs that start no program and load no pyopencl."""
+"""Verbs that start no program and ask no device."""
+SERVED_PARTS: Final = frozenset(
+    {("calibrate", "--from"), ("power", "import"), ("power", "predict")}
+)
+"""Verbs that start no program and ask no device if this word follows them."""
 PRELOADED: Final = (
-    "numpy",
     "sqlite3",
-    "rich.console",
-    "cltrace.kernels",
+    "numpy.ma",
+    "rich.table",
+    "cltrace.cli",
+    *(f"cltrace.commands.{verb}" for verb in sorted(SERVED | {"calibrate"})),
+    *(f"cltrace.commands.power.{action.module}" for action in ACTIONS.values()),
     "cltrace.predict.traces",
     "cltrace.power.energy",
     "cltrace.timeline.timekeeping",
-    "cltrace.report.page",
-    "cltrace.report.export",
+    "cltrace.trace.parallel_read",
+    "matplotlib.backends.backend_svg",
 )
 _AT_START: Final = ("PYTHON", "LC_", "LANG", "MPL")
 """Prefixes of environment variables that Python or a library reads when it starts."""
@@ -38,7 +47,8 @@ _AT_START: Final = ("PYTHON", "LC_", "LANG", "MPL")
 
 def is_served(words: Sequence[object], environment: Mapping[str, str]) -> bool:
     """Return whether the server can run a command as a process of its own would."""
-    return bool(words) and words[0] in SERVED and not any(map(_is_for_start, environment))
+    is_reading = bool(words) and (words[0] in SERVED or tuple(words[:2]) in SERVED_PARTS)
+    return is_reading and not any(map(_is_for_start, environment))
 
 
 def _is_for_start(name: str) -> bool:
@@ -89,6 +99,7 @@ def serve() -> None:
     """Run the verbs that stdin asks for, one per line, and say their statuses on stdout."""
     for name in PRELOADED:
         __import__(name)
+    gc.freeze()  # a child's collections leave the pages alone that it shares with the server
     for line in sys.stdin.buffer:
         request = json.loads(line)
         child = os.fork()
@@ -100,7 +111,7 @@ def serve() -> None:
 
 def _run(request: Mapping[str, Any]) -> None:
     """Become the verb; never returns."""
-    from cltrace.cli import main  # noqa: PLC0415 - loaded by the server's first child at the latest
+    from cltrace.cli import main  # noqa: PLC0415 - loaded by the server
 
     os.chdir(request["cwd"])
     os.environ.clear()

@@ -1,8 +1,10 @@
 """Accuracy of models on a set of launches: scores, families, launches that could not be counted."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cltrace.predict.accuracy import (
     SHORT_NS,
@@ -126,6 +128,12 @@ def _round(value: float) -> float:
     return float(f"{value:.4g}")
 
 
+def _mean_of_numbers(quotients: NDArray[np.float64]) -> float:
+    """Return the mean, NaN for launches of which none was counted."""
+    numbers = quotients[~np.isnan(quotients)]
+    return _round(float(numbers.mean())) if len(numbers) else math.nan
+
+
 def _families(evaluated: Evaluation) -> Table:
     """Return the mean quotient of each model by family, or no rows for more than 64 families."""
     names = sorted(set(evaluated.families))
@@ -136,15 +144,9 @@ def _families(evaluated: Evaluation) -> Table:
         for name in names:
             is_member = (families == name) & evaluated.is_long
             if is_member.any():
+                measured_ns = evaluated.measured_ns[is_member]
                 means = (
-                    _round(
-                        float(
-                            np.nanmean(
-                                evaluated.predicted_ns[model][is_member]
-                                / evaluated.measured_ns[is_member]
-                            )
-                        )
-                    )
+                    _mean_of_numbers(evaluated.predicted_ns[model][is_member] / measured_ns)
                     for model in models
                 )
                 rows.append((name, int(is_member.sum()), *means))

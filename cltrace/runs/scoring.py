@@ -54,22 +54,29 @@ class SequentialCode(Protocol):
         """The version that the compiler prints."""
 
     def time_run(
-        self, source: str, buffers: Sequence[NDArray[np.generic]], items: int, repeats: int
+        self,
+        source: str,
+        buffers: Sequence[NDArray[np.generic]],
+        items: int,
+        repeats: int,
+        max_runs: int,
     ) -> "SequentialRun | None":
-        """Compile and time a run; None where it cannot be compiled."""
+        """Compile and time up to `max_runs` runs; None where it cannot be compiled."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreRunner:
     """Runner of the score's benchmarks on a device, with `counted` runs each.
 
-    `compiler` is None where no C is compiled for comparison; `report` is called with the progress.
+    `compiler` is None where no C is compiled for comparison; `report` is called with the progress. The
+    host does the same work `host_runs` times at most.
     """
 
     device: ScoreDevice
     counted: int
     compiler: SequentialCode | None
     report: Callable[[str], None]
+    host_runs: int = 3
 
     def run(self, benchmarks: Sequence[Benchmark], probes: Sequence[LimitProbe]) -> ScoreFile:
         """Run benchmarks, and the probes of their limits.
@@ -140,7 +147,7 @@ class ScoreRunner:
         )
         before = [np.ascontiguousarray(buffer.contents()) for buffer in benchmark.buffers]
         numpy_s, expected = time_shortest(
-            lambda: lambda: benchmark.reference(before), benchmark.repeats
+            lambda: lambda: benchmark.reference(before), benchmark.repeats, self.host_runs
         )
         c_s, c_results = self._run_c(benchmark, before)
         wrong = find_mismatch(benchmark, runs.after, expected)
@@ -164,7 +171,9 @@ class ScoreRunner:
         """Return the time of C in s, and the buffers after it; None and nothing where C did not run."""
         if self.compiler is None:
             return None, ()
-        run = self.compiler.time_run(benchmark.c_source, before, benchmark.items, benchmark.repeats)
+        run = self.compiler.time_run(
+            benchmark.c_source, before, benchmark.items, benchmark.repeats, self.host_runs
+        )
         return (None, ()) if run is None else (run.seconds, run.after)
 
 

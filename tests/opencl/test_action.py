@@ -25,6 +25,9 @@ for _ in range(8):
 queue.finish()
 """
 
+FEW = {"pairs": "6", "max-pairs": "6"}
+"""The fewest pairs that can decide."""
+
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> tuple[Path, str]:
@@ -113,7 +116,7 @@ def test_it_fails_a_launch_more_and_says_so_in_the_summary(
 def test_bases_as_events_give_them(checkout: tuple[Path, str], tmp_path: Path, base: str) -> None:
     there, before = checkout
     subprocess.run(["git", "branch", "-f", "main", before], cwd=tmp_path / "origin", check=True)
-    given = {"command": "python app.py", "base": base, "pairs": "6", "max-pairs": "6"}
+    given = {"command": "python app.py", "base": base, **FEW}
     status, outputs = run_steps(there, tmp_path, given)
     assert status == (1 if base.endswith("main") else 0)
     assert (f"revision={before}" in outputs) == base.endswith("main")
@@ -194,14 +197,14 @@ def test_programs_of_the_user_stay(
         "[core]\n\tsshCommand = ssh -q\n[credential]\n\thelper = cache\n"
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    given = {"command": "python app.py", "base": before, "pairs": "6", "max-pairs": "6"}
+    given = {"command": "python app.py", "base": before, **FEW}
     assert f"revision={before}" in run_steps(there, tmp_path, given)[1]
 
 
 @pytest.mark.parametrize("name", ["floor", "limits", "pairs", "max-pairs", "on-ambiguous"])
 def test_other_inputs_are_data(checkout: tuple[Path, str], tmp_path: Path, name: str) -> None:
     there, before = checkout
-    given = {"command": "python app.py", "base": before, name: "--output=ran"}
+    given = {"command": "python app.py", "base": before, **FEW, name: "--output=ran"}
     status, _ = run_steps(there, tmp_path, given)
     assert status == 2 or name == "on-ambiguous"
     assert not list(tmp_path.rglob("ran"))

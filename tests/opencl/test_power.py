@@ -221,10 +221,21 @@ def test_a_simulated_sensor_on_a_real_trace_is_told_apart(run: Runner, tmp_path:
     """End to end: a real program's events, made-up watts, and the joules that were put in."""
     program = Path(__file__).parents[2] / "benchmarks" / "programs" / "mixture.py"
     # Every kernel takes a millisecond or more: for less a sensor of 20 ms tells less surely.
-    words = ("--seconds", "9", "--items", "1048576", "--trips", "25")
-    assert run("run", "-q", "-o", "m.cltrace", "--", sys.executable, program, *words).status == 0
-    assert run("power", "import", "m.cltrace", "--reader", "sim:seed=4").status == 0
-    with cltrace.load(tmp_path / "m.cltrace") as trace:
+    sizes = ("--items", "1048576", "--trips", "25")
+
+    def check(pace: float) -> None:
+        words = ("run", "-q", "-f", "-o", "m.cltrace", "--", sys.executable, program, *sizes)
+        assert run(*words, "--seconds", f"{9 * pace:g}").status == 0
+        assert run("power", "import", "m.cltrace", "--reader", "sim:seed=4").status == 0
+        check_told_apart(tmp_path / "m.cltrace")
+
+    # Where others use the processor, the program launches less in a second.
+    holds_at_some_pace(check)
+
+
+def check_told_apart(path: Path) -> None:
+    """Check the energies of a trace's kernels against those of the simulation."""
+    with cltrace.load(path) as trace:
         from cltrace.power.readers.sim import parse_plan, simulate  # noqa: PLC0415 - beside its use
 
         found = energy_of(trace)

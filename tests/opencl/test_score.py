@@ -28,10 +28,14 @@ def bench() -> Bench:
     return Bench(find_device("Portable"))
 
 
+def runner(bench: Bench, compiler: CCompiler | None) -> ScoreRunner:
+    """Return a runner that does the work of each benchmark once on the device and on the host."""
+    return ScoreRunner(WholeRunTimer(bench, 0), 1, compiler, lambda _: None, host_runs=1)
+
+
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_benchmark_is_right_by_numpy_and_by_c(name: str, bench: Bench) -> None:
-    scoring = ScoreRunner(WholeRunTimer(bench, 0), 1, find_c_compiler(), lambda _: None)
-    (found,) = scoring.run([BY_NAME[name]], ()).results
+    (found,) = runner(bench, find_c_compiler()).run([BY_NAME[name]], ()).results
     assert found.wrong == ""
     assert found.is_right
     assert len(found.seconds) == 1
@@ -47,8 +51,7 @@ def test_a_wrong_kernel_fails_its_benchmark(name: str, bench: Bench) -> None:
     one = BY_NAME[name]
     assert wrong[0] in one.source
     broken = replace(one, source=one.source.replace(*wrong))
-    scoring = ScoreRunner(WholeRunTimer(bench, 0), 1, None, lambda _: None)
-    (found,) = scoring.run([broken], ()).results
+    (found,) = runner(bench, None).run([broken], ()).results
     assert found.wrong
     assert not found.is_right
 
@@ -64,8 +67,7 @@ def test_c_finds_what_numpy_has_wrong_too(bench: Bench) -> None:
     assert broken.source != one.source
     compiler = find_c_compiler()
     for given, text in ((None, ""), (compiler, "a result is off by 1.3e-05 of the largest, by C")):
-        scoring = ScoreRunner(WholeRunTimer(bench, 0), 1, given, lambda _: None)
-        assert scoring.run([broken], ()).results[0].wrong == text
+        assert runner(bench, given).run([broken], ()).results[0].wrong == text
 
 
 def test_a_device_that_cannot_even_release_is_a_result(
@@ -77,17 +79,13 @@ def test_a_device_that_cannot_even_release_is_a_result(
     one = BY_NAME["small launches"]
     large = replace(one, steps=(BenchmarkLaunch("count_one", (1 << 20,), (1 << 20,), (0,)),))
     monkeypatch.setattr(cl.Buffer, "release", release)
-    (found,) = (
-        ScoreRunner(WholeRunTimer(bench, 0), 1, None, lambda _: None).run([large], ()).results
-    )
+    (found,) = runner(bench, None).run([large], ()).results
     assert found.wrong.startswith("it cannot run")
 
 
 def test_a_kernel_that_cannot_be_built_is_a_result(bench: Bench) -> None:
     broken = replace(BY_NAME["triad"], source="no OpenCL C")
-    (found,) = (
-        ScoreRunner(WholeRunTimer(bench, 0), 1, None, lambda _: None).run([broken], ()).results
-    )
+    (found,) = runner(bench, None).run([broken], ()).results
     assert found.seconds == ()
     assert "cannot be built" in found.wrong
 
@@ -121,18 +119,10 @@ def test_c_that_does_not_compile_is_left_out(tmp_path: Path) -> None:
 
 
 def test_the_verb_writes_a_file_and_a_page(tmp_path: Path, run: Runner) -> None:
-    words = (
-        "score",
-        "--device",
-        "Portable",
-        "--only",
-        "launches",
-        "--only",
-        "histo*",
-        "--runs",
-        "2",
+    words = ("score", "--device", "Portable", "--only", "launches", "--runs", "2")
+    done = run(
+        *words, "--only", "histo*", "--no-c", "-o", "s.json", "--html", "s.html", cwd=tmp_path
     )
-    done = run(*words, "--no-c", "-o", "s.json", "--html", "s.html", cwd=tmp_path)
     assert done.status == 0, done.stderr
     assert "none: 11 benchmarks were not run" in done.stdout
     found = read_score(tmp_path / "s.json")

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from cltrace.intercept.native.build import cache_directory
 from tests.conftest import Finished, Runner
 from tests.known_processor import is_patched
 from tests.layer import CountingLayer, traced_counts
@@ -86,8 +87,10 @@ def run_both(
     environment = {**ENVIRONMENT, **layer.environment}
 
     def cold(name: str) -> dict[str, str]:
-        """Caches of its own: a build that is taken from a cache is silent."""
+        """Caches of its own: a build that is taken from a cache is silent. The layer is everyone's."""
         caches = directory / f"cache-{name}-{words[-1]}"
+        caches.mkdir()
+        (caches / "cltrace").symlink_to(cache_directory().parent)
         return {"POCL_CACHE_DIR": f"{caches}/pocl", "XDG_CACHE_HOME": str(caches)}
 
     native_environment = {**environment, **cold("native")}

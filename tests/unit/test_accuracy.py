@@ -1,6 +1,7 @@
 """Sets, measurements of them, and the scores of models."""
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from cltrace.predict.measurements import read_measurements, write_measurements
 from cltrace.predict.models import MODELS
 from cltrace.predict.sets import SetName, launches_of
 from cltrace.profile import DeviceFacts, load_profile
+from cltrace.report.accuracy import accuracy_report
 from tests.conftest import Runner
 
 DATA = Path(__file__).parents[1] / "data"
@@ -145,8 +147,13 @@ def test_recorded_measurements_are_predicted(tmp_path: Path) -> None:
     assert not found.refused
     for values in found.predicted_ns.values():
         assert (values > 1_000).all()
-    unknown = replace(few, timings=(replace(few.timings[0], name="no such launch"),))
-    assert list(evaluate(unknown, load_profile("nvidia-h200")).refused) == ["no such launch"]
+    long = max(few.timings, key=lambda timing: timing.first_ns or 0.0)
+    unknown = replace(few, timings=(replace(long, name="no such launch"),))
+    refused = evaluate(unknown, load_profile("nvidia-h200"))
+    assert list(refused.refused) == ["no such launch"]
+    report = accuracy_report(unknown, load_profile("nvidia-h200"), refused)
+    (families,) = (table for table in report.tables if table.key == "families")
+    assert all(math.isnan(float(str(value))) for value in families.rows[0][2:])
     write_measurements(few, tmp_path / "again.json")
     assert read_measurements(tmp_path / "again.json") == few
 

@@ -89,7 +89,10 @@ HARD = SimulationPlan(spread=0.1, ramp=0.08, delay_s=0.013)
     ],
     ids=["ring", "slow", "counter", "ring, hard", "slow, hard", "counter, hard"],
 )
-@pytest.mark.parametrize("kernel_s", [0.001, 0.005, 0.02, 0.1])
+@pytest.mark.parametrize(
+    "kernel_s",
+    [0.001, *(pytest.param(between, marks=pytest.mark.slow) for between in (0.005, 0.02)), 0.1],
+)
 def test_energy_is_told_of_kernels_shorter_than_the_period(
     plan: SimulationPlan, most: float, kernel_s: float
 ) -> None:

@@ -4,7 +4,7 @@ import json
 import shutil
 import sqlite3
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from cltrace.errors import ProfileError, UsageError
 from cltrace.events.cost_names import CostName
 from cltrace.events.workloads import Workload
 from cltrace.kernels.counts.workloads import WorkloadCounter
-from cltrace.power.energy import energy_of
+from cltrace.power.energy import TraceEnergy, energy_of
 from cltrace.power.model import (
     Caches,
     EnergyModel,
@@ -43,6 +43,7 @@ from cltrace.power.points import PowerMeasurements, read_points, write_points
 from cltrace.power.workloads import PowerSet, find_set, set_probes
 from cltrace.profile import load_profile
 from cltrace.suite.energy import Group
+from cltrace.trace.reader import Trace
 from tests.conftest import Runner
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "schema-1.cltrace"
@@ -74,6 +75,13 @@ def examples(progress: dict[PowerSet, list[str]]) -> dict[PowerSet, list[Example
         found[wanted], refused = count_examples(points(wanted), wanted, H200, states.append)
         assert not refused
     return found
+
+
+@pytest.fixture(scope="module")
+def mixture() -> Iterator[tuple[Trace, TraceEnergy]]:
+    """A trace of an H200, and its energy."""
+    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
+        yield trace, energy_of(trace)
 
 
 @pytest.mark.usefixtures("examples")
@@ -265,9 +273,8 @@ def test_points_of_another_device_or_set_are_refused() -> None:
         fit_energies([], 100.0)
 
 
-def test_a_real_trace_is_held_against_the_model() -> None:
-    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
-        told = model_trace(trace, energy_of(trace), H200)
+def test_a_real_trace_is_held_against_the_model(mixture: tuple[Trace, TraceEnergy]) -> None:
+    told = model_trace(*mixture, H200)
     found = {one.line.load.name: one for one in told.lines}
     assert set(found) == {"chain", "whole", "stream", "gather", "double_chain"}
     for name, bound in (("whole", 0.12), ("double_chain", 0.16)):
@@ -280,41 +287,42 @@ def test_a_real_trace_is_held_against_the_model() -> None:
         assert energy > told.model.idle_w * found[name].line.load.seconds
 
 
-def test_the_energy_of_a_run_is_the_sum_of_its_terms() -> None:
-    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
-        found = energy_of(trace)
-        cpu, gpu, transfer, total = model_trace(trace, found, H200).terms
-        assert [one.name for one in (cpu, gpu, transfer, total)] == [
-            "E_CPU", "E_GPU", "E_transfer", "E_total",
-        ]  # fmt: skip
-        # Nothing measures that machine's processor: it is not 0, and the sum says so.
-        assert cpu.measured_j is None
-        assert cpu.predicted_j is None
-        assert cpu.why == "no sensor"
-        assert total.why == "without E_CPU"
-        assert gpu.measured_j is not None
-        assert transfer.measured_j is not None
-        assert gpu.measured_j + transfer.measured_j == pytest.approx(found.total_j)
-        assert total.measured_j == pytest.approx(found.total_j)
-        for one in (gpu, transfer, total):
-            assert one.quotient == pytest.approx(1.0, abs=0.05)
+def test_the_energy_of_a_run_is_the_sum_of_its_terms(
+    mixture: tuple[Trace, TraceEnergy],
+) -> None:
+    trace, found = mixture
+    cpu, gpu, transfer, total = model_trace(trace, found, H200).terms
+    assert [one.name for one in (cpu, gpu, transfer, total)] == [
+        "E_CPU", "E_GPU", "E_transfer", "E_total",
+    ]  # fmt: skip
+    # Nothing measures that machine's processor: it is not 0, and the sum says so.
+    assert cpu.measured_j is None
+    assert cpu.predicted_j is None
+    assert cpu.why == "no sensor"
+    assert total.why == "without E_CPU"
+    assert gpu.measured_j is not None
+    assert transfer.measured_j is not None
+    assert gpu.measured_j + transfer.measured_j == pytest.approx(found.total_j)
+    assert total.measured_j == pytest.approx(found.total_j)
+    for one in (gpu, transfer, total):
+        assert one.quotient == pytest.approx(1.0, abs=0.05)
 
-        (board,) = found.sources
-        package = replace(board, component="CPU", devices=(), attribution=None, energy_j=500.0)
-        with_cpu = replace(found, sources=(board, package))
-        cpu, *_, total = model_trace(trace, with_cpu, H200).terms
-        assert cpu.measured_j == 500.0
-        assert cpu.predicted_j is None
-        assert cpu.why == "no model of it"
-        assert total.measured_j == pytest.approx(found.total_j + 500.0)
-        assert total.predicted_j is None
-        assert total.quotient is None
-        assert total.why == ""
-        assert total.within_j is None
+    (board,) = found.sources
+    package = replace(board, component="CPU", devices=(), attribution=None, energy_j=500.0)
+    with_cpu = replace(found, sources=(board, package))
+    cpu, *_, total = model_trace(trace, with_cpu, H200).terms
+    assert cpu.measured_j == 500.0
+    assert cpu.predicted_j is None
+    assert cpu.why == "no model of it"
+    assert total.measured_j == pytest.approx(found.total_j + 500.0)
+    assert total.predicted_j is None
+    assert total.quotient is None
+    assert total.why == ""
+    assert total.within_j is None
 
-        blind = replace(found, sources=())
-        assert {one.measured_j for one in compute_terms(trace, blind, H200, 1.0)} == {None}
-        assert {one.predicted_j for one in compute_terms(trace, blind, H200, 1.0)} == {None}
+    blind = replace(found, sources=())
+    assert {one.measured_j for one in compute_terms(trace, blind, H200, 1.0)} == {None}
+    assert {one.predicted_j for one in compute_terms(trace, blind, H200, 1.0)} == {None}
 
 
 def test_what_readings_do_not_cover_is_not_predicted(tmp_path: Path) -> None:
@@ -351,13 +359,14 @@ def test_the_energy_of_a_processor_is_its_own_term(run: Runner, tmp_path: Path) 
         assert cpu.why == "includes E_transfer, which is not distinguishable"
 
 
-def test_a_term_without_a_model_of_all_of_it_is_unresolved() -> None:
+def test_a_term_without_a_model_of_all_of_it_is_unresolved(
+    mixture: tuple[Trace, TraceEnergy],
+) -> None:
     energies = H200.parameters["energy"]
     known = {name: one for name, one in energies.items() if one.family != "transfers"}
     poorer = replace(H200, parameters={**H200.parameters, "energy": known})
-    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
-        found = energy_of(trace)
-        _, gpu, transfer, total = compute_terms(trace, found, poorer, None)
+    trace, found = mixture
+    _, gpu, transfer, total = compute_terms(trace, found, poorer, None)
     assert gpu.measured_j is not None
     assert (gpu.predicted_j, gpu.why) == (None, "some of its kernels are not predicted")
     assert transfer.predicted_j is None

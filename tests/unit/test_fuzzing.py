@@ -6,10 +6,12 @@ A failure names the seed of its mutation.
 
 import contextlib
 import io
+import json
 import os
 import resource
 import shutil
 import signal
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -50,6 +52,23 @@ class Subject:
 
 def copy_of(source: Path) -> Callable[[Path], object]:
     return lambda path: shutil.copy(source, path)
+
+
+def first_of(source: Path, count: int, name: str) -> Callable[[Path], object]:
+    """Make a file of measurements with the first few only, which are counted soon."""
+
+    def make(path: Path) -> None:
+        stored = json.loads(source.read_text())
+        path.write_text(json.dumps({**stored, name: stored[name][:count]}))
+
+    return make
+
+
+def with_few_readings(path: Path) -> None:
+    """Make a trace whose power was read for a part of its time."""
+    shutil.copy(DATA / "h200-mixture.cltrace", path)
+    with contextlib.closing(sqlite3.connect(path)) as trace, trace:
+        trace.execute("DELETE FROM power_sample WHERE id % 8 <> 0")
 
 
 def make_parts(path: Path) -> None:
@@ -102,7 +121,7 @@ SUBJECTS: Mapping[str, Subject] = {
         for version in (1, 2, 3, 4, 5)
     },
     "devices": Subject(copy_of(DATA / "two-devices.cltrace"), "t.cltrace", TRACE_VERBS),
-    "power": Subject(copy_of(DATA / "h200-mixture.cltrace"), "t.cltrace", TRACE_VERBS),
+    "power": Subject(with_few_readings, "t.cltrace", TRACE_VERBS),
     "parts": Subject(
         make_parts, "t.cltrace.parts",
         (("recover", "{}", "--keep-parts", "-f", "-o", "r.cltrace"), ("summary", "{}"), ("info", "{}"),
@@ -122,11 +141,11 @@ SUBJECTS: Mapping[str, Subject] = {
          ("compare", "good-score.json", "good-score.json", "--reference", "{}")),
     ),
     "measurements": Subject(
-        copy_of(DATA / "pocl-restricted.json"), "m.json",
+        first_of(DATA / "pocl-restricted.json", 20, "timings"), "m.json",
         (("accuracy", "--from", "{}", "--profile", "pocl-cpu"),),
     ),
     "points": Subject(
-        copy_of(DATA / "h200-power-application.json"), "points.json",
+        first_of(DATA / "h200-power-application.json", 2, "points"), "points.json",
         (("power", "predict", "--points", "{}", "--profile", "nvidia-h200"),),
     ),
     "events": Subject(

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -192,42 +193,25 @@ SUMMARIES = (
 HOSTILE_VALUES = [None, "text", "\x1b[2J", 1e308, float("inf"), -(2**63), 2**63 - 1, b"\xff"]
 
 
+@example((3, "command", "end_device_ns"), 2**63 - 1)
+@example((3, "launch_arg", "launch_id"), None)
+@example((4, "launch_block", "launch_id"), None)
 @given(st.sampled_from(ALL_COLUMNS), st.sampled_from(HOSTILE_VALUES))
-@settings(max_examples=150, deadline=None)
-def test_any_value_anywhere_is_reported_or_refused(
-    place: tuple[int, str, str], value: object
-) -> None:
-    directory = Path(tempfile.mkdtemp())
-    try:
-        path = directory / "t.cltrace"
+@settings(max_examples=int(os.environ.get("CLTRACE_FUZZ", "60")), deadline=None)
+def test_any_value_anywhere_is_shown_or_refused(place: tuple[int, str, str], value: object) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "t.cltrace"
         shutil.copy(GOLDEN.with_name(f"schema-{place[0]}.cltrace"), path)
         changed(path, one_value(*place[1:], value))
         with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
             for how in SUMMARIES:
                 with contextlib.suppress(CltraceError):
                     check_document(summary(trace, how))
-            check_document(contents_report(trace))
-    finally:
-        shutil.rmtree(directory)
-
-
-@example((3, "command", "end_device_ns"), 2**63 - 1)
-@example((3, "launch_arg", "launch_id"), None)
-@example((4, "launch_block", "launch_id"), None)
-@given(st.sampled_from(ALL_COLUMNS), st.sampled_from(HOSTILE_VALUES))
-@settings(max_examples=150, deadline=None)
-def test_any_value_anywhere_is_drawn_or_refused(place: tuple[int, str, str], value: object) -> None:
-    directory = Path(tempfile.mkdtemp())
-    try:
-        path = directory / "t.cltrace"
-        shutil.copy(GOLDEN.with_name(f"schema-{place[0]}.cltrace"), path)
-        changed(path, one_value(*place[1:], value))
-        with contextlib.suppress(CltraceError), cltrace.load(path) as trace:
+            with contextlib.suppress(CltraceError):
+                check_document(contents_report(trace))
             with contextlib.suppress(CltraceError):
                 check_document(timeline(Analysis(trace), TimelineOptions()))
             assert not HARMFUL.search(render_page(trace, PageOptions()).replace("\t", ""))
-    finally:
-        shutil.rmtree(directory)
 
 
 def check_document(document: Document) -> None:

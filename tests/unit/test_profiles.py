@@ -46,20 +46,28 @@ FEW_OPERATIONS = {
 }
 
 
+MANY_SERIES = {
+    *("few-items", "first", "grid-strides", "idle", "image-changes", "images", "mixtures", "order"),
+    *("private", "several-operations", "strides", "transfers", "widths"),
+}
+"""Families that have every third series only."""
+
+
 def thinned(profile: DeviceProfile) -> DeviceProfile:
-    """Fewer probes, so that they are counted soon: the ends and the middle of each series."""
+    """Fewer probes, so that they are counted soon: the ends and the middle of each chosen series."""
     families = {}
     for name, points in profile.families.items():
         series: dict[str, list[Point]] = {}
         for point in points:
             series.setdefault(point.series, []).append(point)
-        many = len(series) > 20 and name != "elementary"
+        titles = list(series)[:: 3 if name in MANY_SERIES else 1]
+        if len(series) > 20 and name != "elementary":
+            titles = [title for title in titles if title in FEW_OPERATIONS]
         families[name] = tuple(
             point
-            for title, mine in series.items()
-            if not many or title in FEW_OPERATIONS
+            for title in titles
             for point in dict.fromkeys(
-                (mine[0], mine[len(mine) // 3], mine[len(mine) // 2], mine[-1])
+                (series[title][0], series[title][len(series[title]) // 2], series[title][-1])
             )
         )
     return replace(profile, families=families)

@@ -317,9 +317,10 @@ class FakeCompiler:
         self.repeats: list[int] = []
 
     def time_run(
-        self, _: str, buffers: Sequence[NDArray[np.generic]], __: int, repeats: int
+        self, _: str, buffers: Sequence[NDArray[np.generic]], __: int, repeats: int, max_runs: int
     ) -> SequentialRun:
         self.repeats.append(repeats)
+        assert max_runs == 3
         return SequentialRun(2.0, tuple(buffers))
 
 

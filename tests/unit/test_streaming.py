@@ -150,7 +150,17 @@ print(peak_kb() - before)
 """
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+MORE_SHAPES = {"changing scalar", "changing global offset", "changing local size", "copies"}
+"""Shapes that grow as others do: as four changing scalars, as a changing global size, as a mixed run."""
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(shape, marks=pytest.mark.slow) if shape in MORE_SHAPES else shape
+        for shape in SHAPES
+    ],
+)
 def test_memory_does_not_grow_with_the_run(tmp_path: Path, shape: str) -> None:
     peaks = []
     for count in (100_000, 250_000):
