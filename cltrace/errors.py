@@ -38,32 +38,13 @@ A message names the wrong value, its place, and the remedy. A mistake of the pro
 Python interface is a `ValueError` or a `TypeError`, not one of these.
 """
 
-from enum import IntEnum
 from importlib import import_module
 
-
-class ExitStatus(IntEnum):
-    """Exit status of cltrace. `run` otherwise returns the traced program's status."""
-
-    OK = 0
-    REGRESSION = 1
-    """Only `check`: a confirmed regression."""
-    USAGE = 2
-    """A usage error, or an input that cannot be read."""
-    UNDECIDED = 3
-    BENCHMARK_FAILED = 4
-    INTERNAL = 70
-    """A defect of cltrace itself (`EX_SOFTWARE`)."""
-    REFUSED = 125
-    """Only `run`: cltrace refused or failed before the program started."""
-    NOT_EXECUTABLE = 126
-    NOT_FOUND = 127
-
-
-class CltraceError(Exception):
-    """Any error that cltrace reports to its user, in one line."""
-
-    exit_status: ExitStatus = ExitStatus.USAGE
+from cltrace.tracing_errors import CltraceError as CltraceError
+from cltrace.tracing_errors import ExitStatus as ExitStatus
+from cltrace.tracing_errors import LayerError as LayerError
+from cltrace.tracing_errors import SpoolError as SpoolError
+from cltrace.tracing_errors import TracingError as TracingError
 
 
 class UsageError(CltraceError):
@@ -86,10 +67,6 @@ class CommandNotExecutableError(RefusedError):
     """The command to run exists and cannot be executed."""
 
     exit_status = ExitStatus.NOT_EXECUTABLE
-
-
-class SpoolError(CltraceError):
-    """The parts of a recording cannot be read or written."""
 
 
 class TraceError(CltraceError):
@@ -221,13 +198,5 @@ class QueryError(CltraceError):
     """The SQL of a query is wrong, does more than read, or exceeds its time or row limit."""
 
 
-class LayerError(CltraceError):
-    """The native OpenCL layer cannot be built, or the cache of built layers is not safe."""
-
-
 class LayerCompilerMissingError(LayerError):
     """No C compiler was found. The message says how to install one."""
-
-
-class TracingError(CltraceError):
-    """Tracing cannot start in this process."""

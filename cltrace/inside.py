@@ -11,9 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from cltrace.errors import CltraceError, TracingError
 from cltrace.events import DEFAULT_CALLSITE_DEPTH, MAX_CALLSITE_DEPTH
 from cltrace.intercept import session
+from cltrace.tracing_errors import CltraceError, TracingError
 
 if TYPE_CHECKING:
     from cltrace.events.kinds import Timing

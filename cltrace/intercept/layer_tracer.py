@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import pyopencl as cl
 
-from cltrace.errors import LayerError
 from cltrace.intercept.import_watch import ImportWatch
 from cltrace.intercept.native.library import LayerLibrary
 from cltrace.intercept.objects.source_text import decode_text
 from cltrace.intercept.tracebacks import hide_own_frames
+from cltrace.tracing_errors import LayerError
 
 _CACHE: Final = "pyopencl.cache"
 _CACHED_BUILD: Final = "_create_built_program_from_source_cached"

@@ -14,16 +14,15 @@ import threading  # noqa: F401
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from cltrace.errors import TracingError
 from cltrace.intercept.children import report_untraced
 from cltrace.intercept.preparation import Preparation
 from cltrace.intercept.tracebacks import hide_own_frames
 from cltrace.spool.layout import NOT_STARTED, ProcessIdentity, create_process_directory
+from cltrace.tracing_errors import TracingError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -33,23 +32,23 @@ if TYPE_CHECKING:
     from cltrace.spool.settings import Settings
 
 
-@dataclass(slots=True, kw_only=True)
 class _State:
     """State of the tracing of this process.
 
     `parts` is set from the start, `tracer` once pyopencl is imported. `began_ns` is the begin of the
-    whole recording, in host ns. `settings` is `None` where only the layer records.
+    whole recording, in host ns. `settings` is `None` where only the layer records. `endings` are hooked
+    functions of `os` that end this process: name, original, hook.
     """
 
-    parts: Path | None = None
-    directory: Path | None = None
-    settings: "Settings | None" = None
-    began_ns: int = 0
-    tracer: "Tracer | LayerTracer | None" = None
-    preparation: Preparation | None = None
-    has_lifecycle_hooks: bool = False
-    endings: tuple[tuple[str, Callable[..., Any], Callable[..., Any]], ...] = ()
-    """Hooked functions of `os` that end this process: name, original, hook."""
+    def __init__(self) -> None:
+        self.parts: Path | None = None
+        self.directory: Path | None = None
+        self.settings: Settings | None = None
+        self.began_ns = 0
+        self.tracer: Tracer | LayerTracer | None = None
+        self.preparation: Preparation | None = None
+        self.has_lifecycle_hooks = False
+        self.endings: tuple[tuple[str, Callable[..., Any], Callable[..., Any]], ...] = ()
 
 
 _state: Final = _State()

@@ -11,23 +11,21 @@ _COMMAND: Final = r"(?:^|[;&|(\n]\s*|\s-\w*c\s+)"
 """Place at which a command begins, in a script or behind a shell's option for one."""
 _REMOVES: Final = r"\b(?:unset\s[^;&|\n]{0,200}|env\s[^;&|\n]{0,200}(?:-u\s*|--unset[=\s]\s*))"
 
+_CLEARS: Final = "clears the environment"
+
+# Patterns are compiled when a shell starts: compiled ones take addresses, which may be limited.
 _FAULTS: Final = (
-    (re.compile(r"\benv\s+(-\S+\s+|\w+=\S*\s+|[A-Z_]+\s+)*(-i|-|--ignore-environment)(\s|$)"),
-     "clears the environment"),
-    (re.compile(_COMMAND + r"(exec\s+-[al]*c|sudo|doas|setpriv\s[^;&|\n]{0,200}--reset-env)\s"),
-     "clears the environment"),
-    (re.compile(_REMOVES + r"(CLTRACE_\w+|OPENCL_LAYERS)\b"), "removes variables of cltrace"),
-    (re.compile(r"(^|[\s;&|(])(CLTRACE_\w+|OPENCL_LAYERS)="), "sets variables of cltrace"),
-)  # fmt: skip
+    (r"\benv\s+(-\S+\s+|\w+=\S*\s+|[A-Z_]+\s+)*(-i|-|--ignore-environment)(\s|$)", _CLEARS),
+    (_COMMAND + r"(exec\s+-[al]*c|sudo|doas|setpriv\s[^;&|\n]{0,200}--reset-env)\s", _CLEARS),
+    (_REMOVES + r"(CLTRACE_\w+|OPENCL_LAYERS)\b", "removes variables of cltrace"),
+    (r"(^|[\s;&|(])(CLTRACE_\w+|OPENCL_LAYERS)=", "sets variables of cltrace"),
+)
 """Words with which a program is not traced at all."""
 
 _HOOK_FAULTS: Final = (
-    (re.compile(r"(^|[\s;&|(])PYTHONPATH="), "sets PYTHONPATH"),
-    (re.compile(_REMOVES + r"PYTHONPATH\b"), "removes PYTHONPATH"),
-    (
-        re.compile(r"\bpython[\d.]*\s+(-[A-Za-z]+\s+)*-[A-Za-z]*[IES]"),
-        "starts Python with -I, -E or -S",
-    ),
+    (r"(^|[\s;&|(])PYTHONPATH=", "sets PYTHONPATH"),
+    (_REMOVES + r"PYTHONPATH\b", "removes PYTHONPATH"),
+    (r"\bpython[\d.]*\s+(-[A-Za-z]+\s+)*-[A-Za-z]*[IES]", "starts Python with -I, -E or -S"),
 )
 """Words with which a Python program is without hooks."""
 
@@ -43,4 +41,4 @@ def script_fault(script: str, uses_layer: object) -> str:
     `uses_layer` is true if the layer records Python programs, which need no hooks then.
     """
     faults = _FAULTS if uses_layer else (*_FAULTS, *_HOOK_FAULTS)
-    return next((fault for words, fault in faults if words.search(script)), "")
+    return next((fault for words, fault in faults if re.search(words, script)), "")

@@ -20,10 +20,20 @@ from cltrace.runs.group_witness import GroupWitness
 
 _FORWARDED: Final = (
     *(signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU),
+    *(
+        signal.SIGALRM,
+        signal.SIGVTALRM,
+        signal.SIGPROF,
+        signal.SIGIO,
+        signal.SIGPWR,
+        signal.SIGSTKFLT,
+    ),
+    *range(signal.SIGRTMIN, signal.SIGRTMAX + 1),
     *(signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT),
 )
 """Signals that are forwarded to the command if cltrace alone receives them. If the whole process group
-does, as from a terminal, the command has them already."""
+does, as from a terminal, the command has them already. They are all that would end cltrace, but for those
+of its own faults and `SIGKILL`."""
 
 _SENT_TO_GROUPS: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT)
 """Signals that terminals and shells send, always to the group."""

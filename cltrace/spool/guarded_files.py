@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from cltrace.errors import SpoolError
+from cltrace.tracing_errors import SpoolError
 
 
 def open_guarded(path: Path) -> BinaryIO:

@@ -3,12 +3,11 @@
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cltrace.errors import SpoolError
 from cltrace.spool.guarded_files import read_guarded
+from cltrace.tracing_errors import SpoolError
 
 if TYPE_CHECKING:
     from cltrace.events.tables import RowTable
@@ -55,8 +54,7 @@ def rows_file(spool: Path, table: "RowTable") -> Path:
     return spool / f"{table.name}.rows"
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessIdentity:
+class ProcessIdentity(NamedTuple):
     """A process of this machine, distinct from later processes with the same number.
 
     `start_ticks` is field 22 of `/proc/PID/stat`; 0 if there is no such file.

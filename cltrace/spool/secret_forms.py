@@ -10,13 +10,26 @@ _QUOTED: Final = (
     r"|\"(?:\\.|[^\"\\])*\"?|'(?:\\.|[^'\\])*'?"
 )
 VALUE: Final = re.compile(
-    rf"(?![{{\[(])[rbfuRBFU]{{0,2}}(?:{_QUOTED}|\\.|[^\s\"'`,;&|)}}\\])+", re.DOTALL
+    r"\{[^{}:\"'\s]+\}"
+    rf"|(?![{{\[(<])[rbfuRBFU]{{0,2}}(?:{_QUOTED}|\\.|[^\s\"'`,;&|)}}\\])+",
+    re.DOTALL,
 )
-"""A value behind its name: words and quoted strings without a space in between."""
+"""A value behind its name: in braces, or words and quoted strings without a space in between."""
+LIST: Final = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*,?\s*)+\]?", re.DOTALL)
+"""Values behind the name of all of them."""
+ELEMENT: Final = re.compile(
+    rf"(?P<name><(?:\w+:)?(?P<field>{NAME})(?:\s[^<>]*)?>)(?P<value>[^<]+)(?=</)"
+)
+"""An element of XML with a text."""
+SET: Final = re.compile(rf"(?P<name>\sset\s+(?:\S*[:/.])?(?P<field>{NAME})\s+)(?P<value>[^\s;|&]+)")
+"""A setting of a program's configuration, as `aws configure set NAME VALUE` writes it."""
+WORD: Final = re.compile(r"[^\s\"']+")
+ENCODED: Final = re.compile(r"%(?:3[AaDd]|40|2[2Ff])")
+"""A sign of a secret's form, as an address encodes it."""
 _ANNOTATION: Final = r"(?:\s*:\s*[A-Za-z_][\w.|\[\] ]*(?==))?"
 ASSIGNMENT: Final = re.compile(
-    rf"{_BEGIN}(?:(?:-D|--?)(?P<flag>{NAME})(?:[=:]|\s+(?!--|-.?(?:\s|$)))"
-    rf"|(?P<field>{NAME})(?:\\?[\"'])?\]?{_ANNOTATION}\s*[=:]\s*(?!=))"
+    rf"{_BEGIN}(?:(?:(?P<macro>-D)|--?)(?P<flag>{NAME})(?:[=:]|\s+(?!--|-.?(?:\s|$)))"
+    rf"|(?P<field>{NAME})(?:\\?[\"'])?\]?{_ANNOTATION}\s*(?:=>|:=|[=:])\s*(?!=))"
 )
 """Begin of a value: an option, a variable, a field or a parameter."""
 QUOTED: Final = re.compile(
@@ -28,7 +41,8 @@ CALL: Final = re.compile(
 )
 """Begin of an argument of a function, behind a quoted name, or of a function that has the name."""
 _HEADER: Final = re.compile(
-    r"(?P<name>(?<![\w-])(?:[\w-]*authorization|(?:set-)?cookie)\s*:\s*)(?P<value>(?!required\b)[^\"'\n]+)",
+    r"(?P<name>(?<![\w-])(?:[\w-]*authorization|(?:set-)?cookie)\s*:\s*)"
+    r"(?P<value>(?!required\b)[^\"'\n]+(?:(?<==)\\?\"[^\"\n]*\"[^\"'\n]*)*)",
     re.IGNORECASE,
 )
 _BEARER: Final = re.compile(r"(?P<name>\bbearer\s+)(?P<value>[\w.~+/=-]{8,})", re.IGNORECASE)
@@ -54,21 +68,23 @@ _LETTER: Final = re.compile(
     r"(?P<name>(?<!\S)-p)(?P<value>(?![\d.:]+(?!\S)|[a-z_-]+(?!\S))(?:'[^']+'|\"[^\"]+\"|[^\s/=:\"']{5,}))(?!\S)"
 )
 """A password behind the letter of its option. Words of small letters are options of their own."""
-_PROGRAM: Final = re.compile(
-    r"(?P<name>(?<![\w-])(?:(?:mysql|mysqldump|mysqladmin|mariadb)\s(?:[^;|&\n]{0,200}?\s)?-p(?=\S)"
-    r"|sshpass\s(?:-\w\s)?-p\s?))(?P<value>'[^']+'|\"[^\"]+\"|\S+)"
-)
-"""A password of a program that takes it behind a letter."""
 _WEBHOOK: Final = re.compile(
     r"(?P<name>hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/)"
     r"(?P<value>[\w/-]+)"
 )
 """Addresses that are secrets themselves."""
+_ORACLE: Final = re.compile(r"(?P<name>\bjdbc:oracle:\w+:[^\s/@:]+/)(?P<value>[^\s/@]+)(?=@)")
+_NETRC: Final = re.compile(r"(?P<name>\bmachine\s+\S+\s+login\s+\S+\s+password\s+)(?P<value>\S+)")
+_PIPED: Final = re.compile(
+    r"(?P<name>(?<![\w-])(?:echo|printf)\s+(?:-\w+\s+)*)(?P<value>[^|;&\n]{1,512}?)"
+    r"(?=\s*\|[^|;&\n]{0,200}?\s(?:-S\b|--password-stdin|--passphrase-fd|--with-token|--stdin))"
+)
+"""A password that a shell gives to the standard input of a program."""
 _PRIVATE_KEY: Final = re.compile(
     r"(?P<name>-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----)(?P<value>.*?)(?=-----END|$)", re.DOTALL
 )
 FORMS: Final = (
     _PRIVATE_KEY, _WEBHOOK, _HEADER, _USER, _USER_WITH_SLASH, _USER_WITHOUT_SCHEME, _BEARER, _BASIC,
-    _LOGIN, _PROGRAM, _LETTER,
+    _LOGIN, _LETTER, _ORACLE, _NETRC, _PIPED,
 )  # fmt: skip
 """Forms whose `value` is a secret whatever it is."""

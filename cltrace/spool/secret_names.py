@@ -23,26 +23,50 @@ _SECRET_ENDS: Final = (
 """Ends of parts that tell a secret, as in `pgpassword`. A plural may be a number of them."""
 _SECRET_PARTS: Final = {
     "pwd", "pass", "auth", "authorization", "bearer", "cookie", "jwt", "psk", "otp", "sas", "cred",
-    "creds", "credentials", "pw",
+    "creds", "credentials", "pw", "totp",
 }  # fmt: skip
 """Whole last parts that tell a secret; parts of other things end in these letters, too."""
-_SECRET_PAIRS: Final = (["pass", "phrase"], ["pass", "word"], ["pass", "code"])
+_OWNED_PASS: Final = re.compile(
+    "(?:admin|db|ftp|http|key|ldap|login|mail|my|mysql|pg|proxy|redis|root|smtp|sql|ssh|store|sudo|trust|user"
+    "|web|wifi)(?:pass|pw)|.+pwd"
+)
+"""Parts of an owner and `pass` or `pw`, as `dbpass`; `compass` and `lowpass` are none."""
+_SECRET_PAIRS: Final = (
+    ["pass", "phrase"], ["pass", "word"], ["pass", "code"], ["mfa", "code"], ["otp", "code"],
+    ["auth", "code"],
+)  # fmt: skip
+_STEPS: Final = {
+    "all", "back", "backward", "band", "by", "each", "first", "forward", "high", "kernel", "last", "low",
+    "max", "min", "multi", "next", "num", "one", "pre", "render", "second", "single", "sort", "sub",
+    "two",
+}  # fmt: skip
+"""Parts before `pass` that tell a step of a computation, or a filter."""
+_ENCODINGS: Final = {"base", "b", "64", "hex", "raw", "plain", "plaintext", "value"}
+"""Last parts that tell how a value is written."""
 _POSSIBLE_PARTS: Final = {"key", "sig", "signature", "salt", "pin", "session", "sessionid", "sid"}
 """Last parts that may tell a secret, or a column to sort by."""
 _SECRET_KEYS: Final = {
     "access", "account", "api", "auth", "encryption", "license", "master", "private", "secret", "shared",
-    "signing", "storage",
+    "signing", "storage", "subscription",
 }  # fmt: skip
 """Parts before `key` that tell a secret."""
 _SHORT_NUMBER: Final = re.compile(r"\d{1,3}")
 _AMOUNT: Final = re.compile(r"\d+[kKmMgG]?")
+_TYPE: Final = (
+    r"(?:u?(?:char|short|int|long)|float|half|double|bool)(?:\d{0,2}_t|\d{0,2}(?:x\d{1,2})?)"
+)
+"""Types of C and OpenCL C, as macros name them."""
 _REFERENCE: Final = re.compile(
-    r"\$\{?[A-Z_][A-Z0-9_]*\}?|None|True|False|null|true|false|str|int|bytes|pass"
+    rf"\$\{{?[A-Za-z_]\w*\}}?|\$\(.*\)|None|True|False|null|true|false|str|bytes|pass|-|{_TYPE}",
+    re.DOTALL,
 )
 """Values that name a secret's place or type, not the secret."""
-_PLACE: Final = re.compile(r".*[/\s].*|.*\.[A-Za-z]\w{0,4}|[\d.:xX]+", re.DOTALL)
-"""Paths, file names, sentences, numbers and addresses."""
+_PLACE: Final = re.compile(
+    r".*[/\s].*|.*\.[A-Za-z]\w{0,4}|[\d.:xX]+|0[xX][\da-fA-F]{1,16}[uUlL]{0,3}|\w+\(.*", re.DOTALL
+)
+"""Paths, file names, sentences, numbers, addresses and expressions."""
 _MIN_LENGTH: Final = 8
+_QUOTES: Final = "\\\"'"
 
 
 @lru_cache(maxsize=1024)
@@ -51,21 +75,37 @@ def secrecy_of(name: str) -> Secrecy:
     parts = [part.lower() for part in _PART.findall(name)]
     if not parts:
         return Secrecy.NONE
+    while len(parts) > 1 and parts[-1] in _ENCODINGS:
+        parts.pop()
     last, before = parts[-1], parts[:-1]
-    if last.endswith(_SECRET_ENDS) or last in _SECRET_PARTS or parts[-2:] in _SECRET_PAIRS:
-        return Secrecy.CERTAIN
-    if last == "key" and _SECRET_KEYS & set(before):
+    if last == "pass" and _STEPS & set(before[-1:]):
+        return Secrecy.NONE
+    if _is_certain(parts) or (last == "key" and _SECRET_KEYS & set(before)):
         return Secrecy.CERTAIN
     if last in _POSSIBLE_PARTS or any(map(_is_secret_part, parts)) or _is_identity(parts):
         return Secrecy.POSSIBLE
     return Secrecy.NONE
 
 
+def is_reference(value: str) -> bool:
+    """Return True for a value that names a variable, the standard input, a type or a constant."""
+    return _REFERENCE.fullmatch(value.strip(_QUOTES)) is not None
+
+
+def is_secret_macro(name: str, value: str) -> bool:
+    """Return True if the value of a macro is a secret. `PASS` and `AUTH` name ordinary ones, too."""
+    if not is_secret(name, value):
+        return False
+    return _PART.findall(name)[-1].lower() not in _SECRET_PARTS or looks_secret(
+        value.strip(_QUOTES)
+    )
+
+
 def is_secret(name: str, value: str) -> bool:
     """Return True if a value behind a name is a secret."""
     secrecy = secrecy_of(name)
-    plain = value.strip("\\\"'")
-    if secrecy is Secrecy.NONE or _REFERENCE.fullmatch(plain):
+    plain = value.strip(_QUOTES)
+    if secrecy is Secrecy.NONE or is_reference(value):
         return False
     if _SHORT_NUMBER.fullmatch(plain) or ("token" in name.lower() and _AMOUNT.fullmatch(plain)):
         return False
@@ -77,6 +117,13 @@ def looks_secret(value: str) -> bool:
     has_letters, has_others = re.search(r"[A-Za-z]", value), re.search(r"[\d!#$%&*^?@]", value)
     is_mixed = has_letters is not None and has_others is not None
     return is_mixed and len(value) >= _MIN_LENGTH and _PLACE.fullmatch(value) is None
+
+
+def _is_certain(parts: list[str]) -> bool:
+    last = parts[-1]
+    if last.endswith(_SECRET_ENDS) or last in _SECRET_PARTS:
+        return True
+    return parts[-2:] in _SECRET_PAIRS or _OWNED_PASS.fullmatch(last) is not None
 
 
 def _is_secret_part(part: str) -> bool:

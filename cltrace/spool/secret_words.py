@@ -4,8 +4,28 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from cltrace.spool.secret_forms import ASSIGNMENT, CALL, FORMS, NAME, QUOTED, VALUE
-from cltrace.spool.secret_names import Secrecy, is_secret, looks_secret, secrecy_of
+from cltrace.spool.secret_forms import (
+    ASSIGNMENT,
+    CALL,
+    ELEMENT,
+    ENCODED,
+    FORMS,
+    LIST,
+    NAME,
+    QUOTED,
+    SET,
+    VALUE,
+    WORD,
+)
+from cltrace.spool.secret_names import (
+    Secrecy,
+    is_reference,
+    is_secret,
+    is_secret_macro,
+    looks_secret,
+    secrecy_of,
+)
+from cltrace.spool.secret_programs import MENTIONED, PROGRAMS
 from cltrace.spool.secret_tokens import ISSUED, RANDOM, is_random
 
 MASK: Final = "***"
@@ -14,12 +34,15 @@ _FLAG: Final = re.compile(rf"(?P<dashes>-{{0,2}})(?P<name>{NAME})")
 _FLAG_OR_LETTER: Final = re.compile(r"--|-.?$")
 """Words that are no values: flags of words, and of single letters."""
 _WHOLE_ASSIGNMENT: Final = re.compile(
-    rf"(?P<name>(?:-D|--?|/)?(?P<field>{NAME})(?:=|:(?=[^\s/])))(?P<value>.+)", re.DOTALL
+    rf"(?P<name>(?:(?P<macro>-D)|--?|/)?(?P<field>{NAME})(?:=|:(?=[^\s/])))(?P<value>.+)", re.DOTALL
 )
 _QUOTE: Final = re.compile(r"[rbfuRBFU]{0,2}(\\?[\"'])")
 _MAX_NAMES: Final = 8
 _MAX_BEFORE: Final = 8
 """Number of words in which the program of an option is looked for."""
+_ESCAPES: Final = re.compile(r"(?:%[\da-fA-F]{2})+")
+_INNER_SPACE: Final = "\0"
+"""Sign that no word of a command line contains."""
 _PAIRED_LETTERS: Final = ("-u", "-p")
 _PAIRED_ENDS: Final = ("user", "login", "userpwd")
 """Options that take a user with a password, or a password of `sshpass`, as the next word."""
@@ -41,9 +64,16 @@ def mask_words(words: Sequence[str]) -> tuple[str, ...]:
 
 def mask_text(text: str) -> str:
     """Return a text with what looks like a secret masked."""
-    for form in FORMS:
-        text = form.sub(lambda match: match["name"] + MASK, text)
-    text = QUOTED.sub(_mask_quoted, text)
+    text = _mask_plain(text)
+    return WORD.sub(_mask_encoded, text) if ENCODED.search(text) else text
+
+
+def _mask_plain(text: str) -> str:
+    # A command line may have two passwords of one program.
+    for form in (*FORMS, *PROGRAMS, *PROGRAMS) if MENTIONED.search(text) else FORMS:
+        text = form.sub(_mask_form, text)
+    for named in (QUOTED, ELEMENT, SET):
+        text = named.sub(_mask_field, text)
     for pattern in (ASSIGNMENT, CALL):
         text = _mask_named(pattern, text)
     text = ISSUED.sub(MASK, text)
@@ -61,10 +91,17 @@ def _mask_after(before: Sequence[str], word: str) -> str:
     """Return a word, masked, that follows others of a command line."""
     previous = before[-1] if before else ""
     is_after_letter = previous in _PAIRED_LETTERS or previous.endswith(_PAIRED_ENDS)
-    if " " not in word and (is_after_letter or word.startswith("-p")):
-        text = " ".join((*before, word))
-        if not (last := mask_text(text).rpartition(" ")[2]).endswith(word):
-            return last
+    # A space inside of a word does not end it.
+    text = " ".join(part.replace(" ", _INNER_SPACE) for part in (*before, word))
+    if (
+        is_after_letter
+        or word.startswith("-p")
+        or list(before[-2:-1]) == ["set"]
+        or MENTIONED.search(text)
+    ):
+        inner = word.replace(" ", _INNER_SPACE)
+        if not (last := mask_text(text).rpartition(" ")[2]).endswith(inner):
+            return last.replace(_INNER_SPACE, " ")
     return _mask_word(word)
 
 
@@ -77,14 +114,31 @@ def _mask_word(word: str) -> str:
             break
         name += assignment["name"]
         rest = assignment["value"]
-        if is_secret(assignment["field"], rest):
+        if (is_secret_macro if assignment["macro"] else is_secret)(assignment["field"], rest):
             return mask_text(name) + MASK
         if name.endswith(":"):
             break
     return mask_text(word)
 
 
-def _mask_quoted(match: re.Match[str]) -> str:
+def _mask_encoded(match: re.Match[str]) -> str:
+    """Return a word of an address, decoded if it has a secret."""
+    if not ENCODED.search(match[0]):
+        return match[0]
+    decoded = _ESCAPES.sub(_decode, match[0])
+    masked = _mask_plain(decoded)
+    return match[0] if masked == decoded else masked
+
+
+def _decode(match: re.Match[str]) -> str:
+    return bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "replace")
+
+
+def _mask_form(match: re.Match[str]) -> str:
+    return match[0] if is_reference(match["value"]) else match["name"] + MASK
+
+
+def _mask_field(match: re.Match[str]) -> str:
     return match["name"] + MASK if is_secret(match["field"], match["value"]) else match[0]
 
 
@@ -94,12 +148,15 @@ def _mask_named(pattern: re.Pattern[str], text: str) -> str:
     position = copied = 0
     while begin := pattern.search(text, position):
         name, position = begin["flag"] or begin["field"], begin.end()
-        value = VALUE.match(text, position) if secrecy_of(name) is not Secrecy.NONE else None
+        value = None
+        if secrecy_of(name) is not Secrecy.NONE:
+            value = VALUE.match(text, position) or LIST.match(text, position)
         if value is None:
             # A secret may stand inside of the value.
             continue
         position = value.end()
-        if is_secret(name, value[0]):
+        is_macro = pattern is ASSIGNMENT and begin["macro"]
+        if (is_secret_macro if is_macro else is_secret)(name, value[0].strip("[]")):
             quote = _QUOTE.match(value[0])
             masked += (text[copied : begin.end()], quote[1] + MASK + quote[1] if quote else MASK)
             copied = position

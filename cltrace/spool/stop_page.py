@@ -4,6 +4,7 @@ Both producers open it at their start. So it can be written on a full disk, afte
 right to open files, and it outlives a kill. In C: `intercept/native/layer/stop_page.h`.
 """
 
+import errno
 import os
 import struct
 from dataclasses import dataclass, replace
@@ -97,7 +98,17 @@ class StopPage:
         return decode_stop(page)
 
     def _write(self, report: StopReport) -> None:
+        descriptor, page = self._file.descriptor(), encode_stop(report)
         try:
-            os.pwrite(self._file.descriptor(), encode_stop(report), 0)
+            try:
+                count = os.pwrite(descriptor, page, 0)
+            except OSError as error:
+                if error.errno != errno.EFBIG:
+                    raise
+                count = 0
+            if count < PAGE_BYTES <= os.fstat(descriptor).st_size:
+                # A limit of file sizes forbids writes beyond it inside of the file, too, but no mapping.
+                with mmap(descriptor, PAGE_BYTES) as mapped:
+                    mapped[:] = page
         finally:
             self._file.release()

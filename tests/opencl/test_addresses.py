@@ -25,7 +25,7 @@ print(sizes[0])
 LAYERS = pytest.mark.parametrize("layer", ["auto", "off"])
 MAX_MIB = {"limited": 6, "unlimited": 150}
 """Without a limit, the C library reserves 64 MiB for each thread that allocates."""
-MAX_OWN_MIB = {"auto": 2, "off": 5}
+MAX_OWN_MIB = {"auto": 1.25, "off": 5}
 """Of a program with one heap, traced or not."""
 LIMIT_KB = 4_000_000
 

@@ -20,8 +20,7 @@ MAX_RUNS_WITHOUT_MEMORY = 20
 FORK = """
 import os, sys
 import pyopencl as cl
-os.setgid(65534)
-os.setuid(65534)
+os.setgid(65534); os.setuid(65534)
 child = os.fork()
 if child == 0:
     try:
@@ -58,8 +57,7 @@ def launch(count):
     queue.finish()
 
 def drop_rights():
-    os.setgid(65534)
-    os.setuid(65534)
+    os.setgid(65534); os.setuid(65534)
 
 def cut(pattern):
     path, = glob.glob(pattern)
@@ -69,6 +67,7 @@ def cut(pattern):
 launch(1)
 {
     "limit": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000)),
+    "no-file": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
     "setuid": drop_rights,
     "chroot": lambda: os.chroot("/tmp"),
     "removed": lambda: [shutil.rmtree(place) for place in glob.glob("*.parts/*-*/")],
@@ -159,9 +158,12 @@ def test_a_full_disk(layer: str, disk: Path, run: Runner, tmp_path: Path) -> Non
 
 
 @layers
-def test_a_limit_of_file_size(layer: str, record: Callable[..., Path], run: Runner) -> None:
-    path = record("limit", layer)
-    assert check_is_told(path, run, "File too large") == LAUNCHES
+@pytest.mark.parametrize(("how", "count"), [("limit", LAUNCHES), ("no-file", 50)])
+def test_a_limit_of_file_size(
+    how: str, count: int, layer: str, record: Callable[..., Path], run: Runner
+) -> None:
+    path = record(how, layer, count=count)
+    assert check_is_told(path, run, "File too large") == count
 
 
 def test_no_memory(run: Runner, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ PLANTED = {
     "commands/shared/messages.py": "cltrace.cli",
     "files.py": "cltrace.events.kinds",
     "errors.py": "cltrace.files",
+    "tracing_errors.py": "cltrace.errors",
     "profile/files.py": "cltrace.spool.layout",
     "suite/filled.py": "pyopencl",
     "commands/info.py": "cltrace.commands.summary",

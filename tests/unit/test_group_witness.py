@@ -1,6 +1,7 @@
 """Signals to a process group are told from signals to one process of it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -49,8 +50,26 @@ sys.exit(count)
 """Counts the signals whose names are its arguments, and exits with their number."""
 
 
+@pytest.mark.parametrize("name", ["SIGUSR1", "SIGALRM", "SIGPROF", "SIGRTMIN"])
+def test_a_command_gets_what_cltrace_alone_gets(name: str, tmp_path: Path) -> None:
+    # Each of these ended cltrace, and left the program without it.
+    assert count_of_signals((), name, tmp_path, is_group=False) == 1
+
+
+def test_no_other_signal_ends_cltrace_alone(tmp_path: Path) -> None:
+    code = (
+        "import signal\nfrom cltrace.runs.child import _FORWARDED as forwarded\n"
+        "print(sorted(signal.valid_signals() - set(forwarded), key=int))"
+    )
+    others = finished([sys.executable, "-c", code], tmp_path).stdout
+    names = set(re.findall(r"SIG[A-Z]+", others))
+    faults = {"SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS"}
+    harmless = {"SIGPIPE", "SIGXFSZ", "SIGCHLD", "SIGURG", "SIGWINCH", "SIGTTIN", "SIGTTOU"}
+    assert names == faults | harmless | {"SIGKILL", "SIGSTOP"}
+
+
 @pytest.mark.parametrize("is_group", [False, True])
-@pytest.mark.parametrize("name", ["SIGINT", "SIGQUIT", "SIGTERM", "SIGXCPU", "SIGCONT"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGQUIT", "SIGTERM", "SIGXCPU", "SIGCONT", "SIGALRM"])
 def test_a_command_gets_a_signal_once(name: str, is_group: bool, tmp_path: Path) -> None:
     assert count_of_signals((), name, tmp_path, is_group=is_group) == 1
 

@@ -1,5 +1,6 @@
 #include "background.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <signal.h>
 #include <time.h>
@@ -12,10 +13,8 @@
 #define MAX_STOP_NS (5 * NS_PER_S)
 
 /* The threads call no function of the program, and a driver's queries need little. The default takes 8 MiB
-   of the addresses that a program may have. The small stack, for programs whose addresses are limited, is as
-   large as musl's default, with which drivers work. */
+   of the addresses that a program may have. */
 #define STACK_BYTES (512U << 10)
-#define SMALL_STACK_BYTES (128U << 10)
 
 #define MAX_BEGIN_NS NS_PER_S
 
@@ -89,19 +88,31 @@ static int add_thread_bytes(struct dl_phdr_info *info, size_t size, void *argume
     return 0;
 }
 
-/* Returns the size of a stack. The C library puts the thread-local variables of the program there. */
-static size_t stack_bytes(void)
+/* Returns the bytes of a stack that the C library takes for thread-local variables. glibc tells them: it has
+   those of libraries that are loaded later elsewhere. Other C libraries may put all of them there. */
+static size_t thread_local_bytes(void)
 {
-    size_t thread_bytes = 0;
-    dl_iterate_phdr(add_thread_bytes, &thread_bytes);
-    return (addresses_are_limited() ? SMALL_STACK_BYTES : STACK_BYTES) + thread_bytes;
+    size_t bytes = 0;
+    const pthread_attr_t *attributes = NULL;
+    size_t (*min_stack)(const pthread_attr_t *) = NULL;
+    *(void **)(&min_stack) = dlsym(RTLD_DEFAULT, "__pthread_get_minstack");
+    if (min_stack != NULL)
+        return min_stack(attributes);
+    dl_iterate_phdr(add_thread_bytes, &bytes);
+    return bytes;
+}
+
+static size_t stack_bytes(const struct background *background)
+{
+    const size_t own_bytes = addresses_are_limited() ? background->small_stack_bytes : STACK_BYTES;
+    return own_bytes + thread_local_bytes();
 }
 
 static bool create_thread(struct background *background)
 {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, stack_bytes());
+    pthread_attr_setstacksize(&attributes, stack_bytes(background));
     bool is_started = pthread_create(&background->thread, &attributes, run, background) == 0;
     if (!is_started) /* a program with much memory per thread needs larger stacks */
         is_started = pthread_create(&background->thread, NULL, run, background) == 0;

@@ -5,11 +5,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A thread that does `round` once per period, and again at once while that returns true. */
 struct background {
     const char *name;
+    size_t small_stack_bytes; /* of its stack in a program whose addresses are limited */
     bool (*round)(void);
     int64_t period_ns;
     pthread_mutex_t mutex;

@@ -16,7 +16,7 @@
 #define PERIOD_NS (10 * NS_PER_MS)
 #define IDLE_PERIOD_NS (500 * NS_PER_MS)
 #define MAX_UNREAD 200000
-#define BLOCK_EVENTS 512
+#define BLOCK_EVENTS 256
 #define MAX_INCOMPLETE 4096 /* consecutive incomplete commands after which the rest is not tried */
 #define STAMP_COLUMNS 6
 #define QUIET_NS 30000 /* time after a call in which another is expected */
@@ -24,7 +24,7 @@
 #define MAX_EVENTS_PER_WAIT 8
 #define MAX_LATENESS_NS (80 * NS_PER_MS)
 #define MAX_LATE_READING_NS (20 * NS_PER_MS)
-#define CALL_ROWS 512
+#define CALL_ROWS 384
 #define READINGS_PER_CALL 256
 #define COMMANDS_PER_READING 64
 #define POLITE_PERIOD_NS (NS_PER_MS / 5)
@@ -37,7 +37,8 @@
 #define EXCLUSIVE_DRIVER false /* tests assume that a driver is, from the start */
 #endif
 
-static struct background thread = {.name = "cltrace-stamps"};
+/* With what the C library adds, the small stack is as large as musl's default, with which drivers work. */
+static struct background thread = {.name = "cltrace-stamps", .small_stack_bytes = 112U << 10};
 static pthread_mutex_t added_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 struct event_list {

@@ -19,7 +19,7 @@
    limited. Sizes are powers of two. */
 #define RING_WORDS (1U << 17)
 #define CIRCUMSTANCE_SLOTS 1024
-#define SMALL_RING_WORDS (1U << 13)
+#define SMALL_RING_WORDS (1U << 12)
 #define SMALL_CIRCUMSTANCE_SLOTS 128
 
 _Atomic(struct thread *) first_thread;

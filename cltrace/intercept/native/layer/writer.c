@@ -55,7 +55,7 @@ static struct table_file *argument_tables;
 static size_t argument_table_count;
 static int open_argument_files;
 
-static struct background thread = {.name = "cltrace-writer"};
+static struct background thread = {.name = "cltrace-writer", .small_stack_bytes = 48U << 10};
 static pthread_mutex_t pass_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct pending_event *pass_events;
 static size_t pass_event_count;
