@@ -4,6 +4,7 @@ import json
 import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -219,7 +220,7 @@ def test_neighbours_cost_no_more_than_they_ran(launches: list[tuple[int, int, in
     end = np.asarray([begin + length for begin, length, _ in launches], np.int64)
     owners = [group % 2 if group >= 0 else -1 for _, _, group in launches]
     segments = segments_of(start, end, owners)
-    found = neighbour_times(segments, GROUPS, H200).costs
+    found = neighbour_times(segments, groups(), H200).costs
     for number, cost in found.items():
         own = sum(time * key.count(number) for key, time in segments.by_set.items() if len(key) > 1)
         assert cost.beside_ns == own
@@ -230,7 +231,7 @@ def test_neighbours_cost_no_more_than_they_ran(launches: list[tuple[int, int, in
 def costs_and_sets(
     segments: Segments,
 ) -> tuple[Mapping[int, NeighbourTime], Sequence[LaunchesAtOnce]]:
-    neighbours = neighbour_times(segments, GROUPS, H200)
+    neighbours = neighbour_times(segments, groups(), H200)
     return neighbours.costs, neighbours.at_once
 
 
@@ -241,7 +242,10 @@ def traced(kind: Kind, launch_id: int) -> TracedGroup:
     return TracedGroup(launch_id - 1, str(kind), (launch_id,), counts, frozenset({launch_id}))
 
 
-GROUPS = [traced(Kind.ATOMICS, 1), traced(Kind.STREAM, 2)]
+@cache
+def groups() -> tuple[TracedGroup, ...]:
+    """Return a kernel with atomic operations and a stream. Every worker collects, and one counts."""
+    return traced(Kind.ATOMICS, 1), traced(Kind.STREAM, 2)
 
 
 def test_neighbours_are_named() -> None:
@@ -253,7 +257,7 @@ def test_neighbours_are_named() -> None:
     assert found[1].longer_ns > 25  # its requests wait for atomic operations
     assert [each.kernels for each in at_once] == [("atomics", "stream")]
     assert 0.9 < at_once[0].gain < 1.5  # the stream gets little done meanwhile
-    late = neighbour_times(segments_of(*times, [0, 1]), GROUPS, H200, end_s=0.0)
+    late = neighbour_times(segments_of(*times, [0, 1]), groups(), H200, end_s=0.0)
     assert late.costs[1].longer_ns == 0
     assert not late.at_once
 
