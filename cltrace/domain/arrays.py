@@ -31,9 +31,16 @@ class DomainArray:
         self._buffers: dict[ArrayDevice, Any] = {}
 
     @classmethod
-    def on_host_only(cls, array: NDArray[Any]) -> "DomainArray":
-        """Return the array of a host's array that nobody writes to."""
+    def on_host_only(
+        cls, array: NDArray[Any], buffers: dict[ArrayDevice, Any] | None = None
+    ) -> "DomainArray":
+        """Return the array of a host's array that nobody writes to.
+
+        `buffers` are those that hold it on devices, which others may share.
+        """
         own = cls(str(array.dtype), array.shape)
+        if buffers is not None:
+            own._buffers = buffers
         own._host = np.ascontiguousarray(array)
         return own
 
@@ -103,24 +110,28 @@ def share(array: Any) -> DomainArray:
 
 
 class SharedArrays:
-    """The arrays of a program's read-only numpy arrays, as long as these exist."""
+    """The buffers of a program's read-only numpy arrays, as long as these exist.
+
+    An array that is written to while its flags are changed for that must be given once meanwhile, or be
+    another one.
+    """
 
     def __init__(self) -> None:
-        self._arrays: dict[int, DomainArray] = {}
+        self._buffers: dict[int, dict[ArrayDevice, Any]] = {}
 
     def array_of(self, value: Any) -> DomainArray:
-        """Return the array of a value. That of a read-only numpy array is the same each time."""
+        """Return the array of a value. A read-only numpy array is copied to a device once."""
         if isinstance(value, DomainArray):
             return value
         is_constant = isinstance(value, np.ndarray) and not _is_writeable(value)
-        if not is_constant:
-            return DomainArray.on_host_only(np.asarray(value))
         key = id(value)
-        shared = self._arrays.get(key)
-        if shared is None:
-            shared = self._arrays[key] = DomainArray.on_host_only(value)
-            weakref.finalize(value, self._arrays.pop, key, None)
-        return shared
+        if not is_constant:
+            self._buffers.pop(key, None)  # it was read-only before, and may be so again
+            return DomainArray.on_host_only(np.asarray(value))
+        if key not in self._buffers:
+            self._buffers[key] = {}
+            weakref.finalize(value, self._buffers.pop, key, None)
+        return DomainArray.on_host_only(value, self._buffers[key])
 
 
 def _is_writeable(array: NDArray[Any]) -> bool:

@@ -116,7 +116,8 @@ def _ratio(decision: Decision) -> float:
 def resized(iteration: Iteration, exponent: int) -> Iteration:
     """Return an iteration over about 2^exponent elements, whose arrays grow with the domain.
 
-    A dimension of an array grows as the domain's dimension of the same size does.
+    A dimension of an array grows as the domain's dimension of the same size does. Sizes of the domain
+    that are equal stay equal: arrays may be transposed.
     """
     domain = iteration.domain
     if isinstance(domain, Projection):
@@ -125,8 +126,7 @@ def resized(iteration: Iteration, exponent: int) -> Iteration:
         extents: tuple[int, ...] = (extent, extent)
         sized: Domain = Projection(domain.kind, extent)
     else:
-        rank = len(domain.extents)
-        extents = tuple(1 << ((exponent + place) // rank) for place in range(rank))
+        extents = _resized_extents(domain.extents, exponent)
         sized = Box(extents)
     changed = dict(zip(domain.extents, extents, strict=True))
     arrays = {
@@ -135,6 +135,14 @@ def resized(iteration: Iteration, exponent: int) -> Iteration:
     }
     arguments = Arguments(arrays, iteration.arguments.scalars, iteration.arguments.constants)
     return replace(iteration, domain=sized, arguments=arguments)
+
+
+def _resized_extents(extents: tuple[int, ...], exponent: int) -> tuple[int, ...]:
+    """Return sizes whose product is about 2^exponent; those that differ are powers of two."""
+    rank = len(extents)
+    if len(set(extents)) == rank:
+        return tuple(1 << ((exponent + place) // rank) for place in range(rank))
+    return (round(2.0 ** (exponent / rank)),) * rank
 
 
 def _grown(

@@ -11,6 +11,7 @@ from cltrace.domain.decisions import Decision, made_up_arrays
 from cltrace.domain.host.c_program import CProgram
 from cltrace.domain.host.numpy_evaluation import evaluate_with_numpy
 from cltrace.domain.iterations import Iteration, arguments_of, scalar_values
+from cltrace.domain.language.fingerprints import fingerprint
 from cltrace.domain.language.reader import Arguments
 from cltrace.domain.language.scopes import live_function
 from cltrace.domain.place_times import (
@@ -204,12 +205,15 @@ class DomainRunner:
 def _key(
     function: Callable[..., object], domain: Domain, arguments: Arguments, local: tuple[str, ...]
 ) -> tuple[object, ...]:
+    # Numbers of different types are equal, and so are both zeros.
+    constants = [(name, type(value), repr(value)) for name, value in arguments.constants.items()]
     return (
         function,
+        fingerprint(function),
         domain,
         tuple(arguments.arrays.items()),
         tuple(arguments.scalars.items()),
-        tuple(arguments.constants.items()),
+        tuple(constants),
         local,
     )
 

@@ -1,8 +1,9 @@
 """Domains of iterations: boxes, and the diagonal and triangles of a square (Pöppl 2014, 7.3)."""
 
 import math
+import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -127,7 +128,7 @@ def domain_of(shape: "int | Sequence[int] | Projection") -> Domain:
     if isinstance(shape, Projection):
         domain: Domain = shape
     else:
-        extents = (shape,) if isinstance(shape, int) else tuple(int(each) for each in shape)
+        extents = _extents(shape)
         if not 1 <= len(extents) <= MAX_RANK or min(extents) < 1:
             raise IterationError(
                 f"a domain has 1 to {MAX_RANK} sizes of 1 or more, not {tuple(extents)}"
@@ -138,6 +139,14 @@ def domain_of(shape: "int | Sequence[int] | Projection") -> Domain:
             f"a domain of {domain} has {domain.elements:,} elements: give 1 to 2^40"
         )
     return domain
+
+
+def _extents(shape: object) -> tuple[int, ...]:
+    """Return the sizes of a shape. Raises: `IterationError` for what is no whole number."""
+    sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    if any(isinstance(each, bool) or not hasattr(each, "__index__") for each in sizes):
+        raise IterationError(f"the sizes of a domain are whole numbers, not {shape!r}")
+    return tuple(map(operator.index, sizes))
 
 
 def parse_domain(text: str) -> Domain:

@@ -4,15 +4,18 @@ A compiler pass that does not execute a program takes the branch with the most a
 all branches (Büsser, Memory access collisions, 2018, 3.2.1). Loops have the trips that were counted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from cltrace.kernels.counts.loop_counts import trips_by_loop
 from cltrace.kernels.counts.records import AccessSite, RuledAccesses
 from cltrace.kernels.counts.scaling import ScaledSample
-from cltrace.kernels.flow.loops import Graph, Loop
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.flow.loops import Loop
+from cltrace.kernels.ir.source_places import NOWHERE
 from cltrace.kernels.ir.types import SPACE_NAMES
+from cltrace.kernels.limits import check_cpu_limit
 
 _GLOBAL: Final = frozenset({"global", "constant"})
 
@@ -57,8 +60,8 @@ def ruled_accesses(
     return tuple(
         RuledAccesses(
             str(rule),
-            work_items * accesses_of(kernel.graph, accesses, runs, rule),
-            work_items * accesses_of(kernel.graph, sectors, runs, rule),
+            work_items * accesses_of(kernel, accesses, runs, rule),
+            work_items * accesses_of(kernel, sectors, runs, rule),
         )
         for rule in (BranchRule.WORST, BranchRule.MEAN)
     )
@@ -86,14 +89,17 @@ def _runs_by_loop(sample: ScaledSample) -> Mapping[int, LoopRuns]:
 
 
 def accesses_of(
-    graph: Graph, by_block: Mapping[int, float], runs: Mapping[int, LoopRuns], rule: BranchRule
+    kernel: PreparedKernel,
+    by_block: Mapping[int, float],
+    runs: Mapping[int, LoopRuns],
+    rule: BranchRule,
 ) -> float:
     """Return the accesses of a work-item by a rule, from those of blocks and the runs of loops.
 
     Loops that were not entered run once. The test before a loop's first trip is no branch: the trips
     say how often it is passed.
     """
-    weights = dict(by_block)
+    graph, weights = kernel.graph, dict(by_block)
     position = {block: at for at, block in enumerate(graph.order)}
     targets: dict[int, frozenset[int]] = {
         block: frozenset(following) for block, following in graph.successors.items()
@@ -101,57 +107,53 @@ def accesses_of(
     inside: set[int] = set()
     # Inner loops come after outer ones: each becomes a block, its header, for the loop around it.
     for number in reversed(range(len(graph.loops))):
+        check_cpu_limit()
         loop = graph.loops[number]
         nodes = sorted(loop.blocks - inside, key=position.__getitem__)
         own, run = weights.get(loop.header, 0.0), runs.get(number, _ONCE)
         body = _on_paths(nodes, loop.header, weights, targets, rule) - own
         weights[loop.header] = run.header * own + run.body * body
         targets[loop.header] = frozenset(
-            target for block in loop.blocks for target in targets[block] - loop.blocks
+            target for block in nodes for target in targets[block] - loop.blocks
         )
         inside |= loop.blocks - {loop.header}
-        for block in _branches_before(graph, loop):
-            targets[block] = _without_guard(block, loop.header, targets)
+        for block in _first_tests(kernel, loop):
+            entering = frozenset(each for each in targets[block] if _leads_to(each, loop, targets))
+            targets[block] = entering or targets[block]
     nodes = [block for block in graph.order if block not in inside]
     return _on_paths(nodes, graph.order[0], weights, targets, rule)
 
 
-def _branches_before(graph: Graph, loop: Loop) -> set[int]:
-    """Return the blocks with several targets that lead to a loop without a branch between."""
-    found: set[int] = set()
+def _first_tests(kernel: PreparedKernel, loop: Loop) -> Iterator[int]:
+    """Yield the blocks before a loop that test whether it begins, as its own branches do in each trip.
+
+    Compilers repeat the test of a loop before it, at the same place of the source.
+    """
+    graph = kernel.graph
+    tests = {
+        kernel.blocks[block].terminator.place
+        for block in loop.blocks
+        if any(target not in loop.blocks for target in graph.successors[block])
+    }
     passed: set[int] = set()
     waiting = [each for each in graph.predecessors[loop.header] if each not in loop.blocks]
     while waiting:
         block = waiting.pop()
         if len(graph.successors[block]) > 1:
-            found.add(block)
+            if kernel.blocks[block].terminator.place in tests - {NOWHERE}:
+                yield block
         elif block not in passed:
             passed.add(block)
             waiting += graph.predecessors[block]
-    return found
 
 
-def _without_guard(
-    block: int, header: int, targets: Mapping[int, frozenset[int]]
-) -> frozenset[int]:
-    """Return the targets of a block, without those that only skip the loop of a header."""
-    entering = {each for each in targets[block] if header in _straight_on(each, targets)}
-    after = {passed for each in targets[header] for passed in _straight_on(each, targets)}
-    is_guard = entering and all(
-        _straight_on(each, targets) & after for each in targets[block] - entering
-    )
-    return frozenset(entering) if is_guard else targets[block]
-
-
-def _straight_on(block: int, targets: Mapping[int, frozenset[int]]) -> set[int]:
-    """Return a block and those that follow it without a branch."""
-    passed = {block}
-    while len(targets[block]) == 1:
-        (block,) = targets[block]
-        if block in passed:
-            break
+def _leads_to(block: int, loop: Loop, targets: Mapping[int, frozenset[int]]) -> bool:
+    """Return True if a block leads to a loop without a branch or another loop between."""
+    passed: set[int] = set()
+    while block != loop.header and len(targets[block]) == 1 and block not in passed:
         passed.add(block)
-    return passed
+        (block,) = targets[block]
+    return block == loop.header
 
 
 def _on_paths(
