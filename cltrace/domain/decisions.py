@@ -20,6 +20,7 @@ from cltrace.domain.place_times import (
     host_times,
 )
 from cltrace.domain.shapes import Box, Domain, Projection
+from cltrace.errors import IterationError
 
 SIZE_EXPONENTS: Final = tuple(range(10, 27))
 """Exponents of the numbers of elements that are compared, as in the thesis: 2^10 to 2^26."""
@@ -117,32 +118,34 @@ def resized(iteration: Iteration, exponent: int) -> Iteration:
     """Return an iteration over about 2^exponent elements, whose arrays grow with the domain.
 
     A dimension of an array grows as the domain's dimension of the same size does. Sizes of the domain
-    that are equal stay equal: arrays may be transposed.
+    are powers of two, unless they are equal and the function needs that, as for a transposed array.
     """
     domain = iteration.domain
     if isinstance(domain, Projection):
         per_element = 1 if domain.elements == domain.extent else 2
         extent = round((per_element << exponent) ** (1 / per_element)) + per_element - 1
-        extents: tuple[int, ...] = (extent, extent)
-        sized: Domain = Projection(domain.kind, extent)
-    else:
-        extents = _resized_extents(domain.extents, exponent)
-        sized = Box(extents)
-    changed = dict(zip(domain.extents, extents, strict=True))
+        return _with_domain(iteration, Projection(domain.kind, extent))
+    rank = len(domain.extents)
+    powers = tuple(1 << ((exponent + place) // rank) for place in range(rank))
+    grown = _with_domain(iteration, Box(powers))
+    if len(set(domain.extents)) == rank or len(set(powers)) == 1:
+        return grown
+    try:
+        _ = grown.tree
+    except IterationError:
+        return _with_domain(iteration, Box((round(2.0 ** (exponent / rank)),) * rank))
+    return grown
+
+
+def _with_domain(iteration: Iteration, domain: Domain) -> Iteration:
+    before, extents = iteration.domain, domain.extents
+    changed = dict(zip(before.extents, extents, strict=True))
     arrays = {
-        name: ArrayType(name, array.dtype, _grown(array.shape, domain, extents, changed))
+        name: ArrayType(name, array.dtype, _grown(array.shape, before, extents, changed))
         for name, array in iteration.arguments.arrays.items()
     }
     arguments = Arguments(arrays, iteration.arguments.scalars, iteration.arguments.constants)
-    return replace(iteration, domain=sized, arguments=arguments)
-
-
-def _resized_extents(extents: tuple[int, ...], exponent: int) -> tuple[int, ...]:
-    """Return sizes whose product is about 2^exponent; those that differ are powers of two."""
-    rank = len(extents)
-    if len(set(extents)) == rank:
-        return tuple(1 << ((exponent + place) // rank) for place in range(rank))
-    return (round(2.0 ** (exponent / rank)),) * rank
+    return replace(iteration, domain=domain, arguments=arguments)
 
 
 def _grown(

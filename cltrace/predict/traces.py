@@ -118,7 +118,7 @@ class PredictedTrace:
     `refused` are kernels without a prediction, their calls, and the reason. `recorded_on` are the names
     of the devices, `differences` say in words how they differ from the profile's. `label` tells the
     device from others of the trace; "" for a prediction of the whole. `at_once` is what ran at the same
-    time on the recorded device.
+    time on the recorded device, `device_ids` are those of its devices, empty for all.
     """
 
     profile: DeviceProfile
@@ -130,6 +130,7 @@ class PredictedTrace:
     label: str = ""
     differences: tuple[str, ...] = ()
     at_once: tuple[LaunchesAtOnce, ...] = ()
+    device_ids: tuple[int, ...] = ()
 
     @property
     def is_what_if(self) -> bool:
@@ -213,6 +214,7 @@ class TracePredictor:
             label=label,
             differences=_differences(profile, devices),
             at_once=at_once,
+            device_ids=tuple(device_ids),
         )
 
     def _counter_of(self, machine: Machine, forms: frozenset[CodeForm]) -> TracedLaunchCounter:

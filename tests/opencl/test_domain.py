@@ -1,9 +1,11 @@
 """Domain iterations on PoCL: results bit for bit, random functions, data that stays, host programs."""
 
 import csv
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
+from numpy.typing import NDArray
 
 import cltrace
 from cltrace.domain import share
@@ -182,6 +185,83 @@ def test_read_only_arrays_are_shared_and_others_are_not(runner: DomainRunner) ->
     changing += 1
     after = runner.iterate(scaled, (6, 7), {"m": changing, **values}, where="device")
     assert np.array_equal(np.asarray(before) + 1, np.asarray(after))
+
+
+def test_buffers_of_read_only_arrays_go_with_them(runner: DomainRunner) -> None:
+    values = {"factor": np.float32(1), "plain": 0}
+    constant = MATRIX.copy()
+    constant.flags.writeable = False
+    runner.iterate(scaled, (6, 7), {"m": constant, **values}, where="device")
+    gone = weakref.ref(constant)
+    key = id(constant)
+    del constant
+    gc.collect()
+    assert gone() is None
+    assert key not in runner._shared._buffers
+
+
+def test_an_array_that_was_read_only_is_copied_again(runner: DomainRunner) -> None:
+    values = {"factor": np.float32(1), "plain": 0}
+    array = MATRIX.copy()
+
+    def run(*, is_writeable: bool) -> NDArray[Any]:
+        array.flags.writeable = is_writeable
+        given = {"m": array, **values}
+        return np.asarray(runner.iterate(scaled, (6, 7), given, where="device"))
+
+    before = run(is_writeable=False)
+    assert np.array_equal(run(is_writeable=True), before)
+    array += 1
+    assert np.array_equal(run(is_writeable=False), before + 1)
+
+
+SCALE = 3
+
+
+def by_scale(i: int, m: Any) -> Any:
+    return helped(m[i]) * SCALE
+
+
+def helped(x: Any) -> Any:
+    return x + 1
+
+
+def more_helped(x: Any) -> Any:
+    return x + 100
+
+
+def times(i: int, m: Any, k: Any) -> Any:
+    return m[i] * k
+
+
+@pytest.mark.parametrize("where", ["host", "device"])
+def test_what_a_function_uses_may_change(
+    where: str, runner: DomainRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = np.arange(8, dtype=np.int32)
+
+    def run() -> list[int]:
+        result: list[int] = np.asarray(runner.iterate(by_scale, 8, {"m": m}, where=where)).tolist()
+        return result
+
+    assert run() == [3 * (x + 1) for x in range(8)]
+    monkeypatch.setattr(sys.modules[__name__], "SCALE", 5)
+    assert run() == [5 * (x + 1) for x in range(8)]
+    monkeypatch.setattr(sys.modules[__name__], "helped", more_helped)
+    assert run() == [5 * (x + 100) for x in range(8)]
+
+
+@pytest.mark.parametrize("where", ["host", "device"])
+def test_equal_numbers_of_other_types_are_others(where: str, runner: DomainRunner) -> None:
+    m = np.arange(8, dtype=np.int32)
+
+    def result(k: float) -> NDArray[Any]:
+        return np.asarray(runner.iterate(times, 8, {"m": m, "k": k}, where=where))
+
+    whole, broken = result(2), result(2.0)
+    assert whole.dtype.kind == "i"
+    assert broken.dtype.kind == "f"
+    assert np.array_equal(whole, broken)
 
 
 @pytest.mark.parametrize("where", ["auto", "host", "device"])

@@ -38,6 +38,20 @@ def per_item(counts: KernelCounts) -> dict[str, float]:
             20.0,
             15.0,
         ),
+        # An if around a loop is a branch, the loop's own first test is none.
+        (
+            "if (i & 1) for (int j = 0; j < n; ++j) sum += x[i + 64 * j]; y[i] = sum;",
+            6.0,
+            11.0,
+            6.0,
+        ),
+        (
+            "if (i % 100 == 0) for (int j = 0; j < (n & 3) + 1; ++j) sum += x[i + 64 * j]; "
+            "else sum = x[i] + x[i + 100] + x[i + 200] + x[i + 300]; y[i] = sum;",
+            1 + (1013 * 4 + 11 * 3) / 1024,
+            5.0,
+            4.5,
+        ),
     ],
 )
 def test_a_rule_decides_on_all_branches(body: str, exact: float, worst: float, mean: float) -> None:

@@ -10,7 +10,13 @@ import pytest
 
 from cltrace.predict.kernel_advice import Counting, advise_on_kernels
 from cltrace.timeline.advice.crowded_queues import crowded_queues
-from cltrace.timeline.advice.model import AloneShare, ModelledNeighbours, Place, Proposal
+from cltrace.timeline.advice.model import (
+    AloneShare,
+    DeviceLaunch,
+    ModelledNeighbours,
+    Place,
+    Proposal,
+)
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.replay import Change, Replay, build_run_graph
 from cltrace.trace.reader import Trace
@@ -44,7 +50,12 @@ def advice_on(
     end = max(run.end or 0 for run in runs)
     calls = [Call(40 * US, end + 5 * US, queue=1), Call(end + 5 * US, end + 6 * US, queue=2)]
     evidence = evidence_of(runs, calls, places={1: Place("app.py:1")})
-    evidence = replace(evidence, neighbours=ModelledNeighbours({}, crowded))
+    evidence = replace(
+        evidence,
+        neighbours=ModelledNeighbours(
+            {}, {DeviceLaunch(1, launch): share for launch, share in crowded.items()}
+        ),
+    )
     proposals = crowded_queues(evidence)
     graph = build_run_graph(evidence.activity, evidence.dependencies, evidence.events)
     changes: dict[str, Change | None] = {}
@@ -79,6 +90,16 @@ def test_launches_in_turn_are_left() -> None:
         Run(at * US, (50 + at * 100) * US, (150 + at * 100) * US, launch=1 + at % 2)
         for at in range(2 * ROUNDS)
     ]
+    assert advice_on(runs, dict.fromkeys((1, 2), SHARE))[0] == []
+
+
+def test_one_queue_out_of_order_is_left() -> None:
+    runs = [replace(run, queue=1) for run in two_queues()]
+    assert advice_on(runs, dict.fromkeys((1, 2), SHARE))[0] == []
+
+
+def test_launches_of_another_device_are_left() -> None:
+    runs = [replace(run, device=2) for run in two_queues()]
     assert advice_on(runs, dict.fromkeys((1, 2), SHARE))[0] == []
 
 

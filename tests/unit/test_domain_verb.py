@@ -14,8 +14,8 @@ from cltrace.domain.host.sampling import sample_time
 from cltrace.domain.language.scopes import FileScope
 from cltrace.domain.place_times import PlaceTime, RunPlace, TimePart
 from cltrace.domain.random_functions import GeneratorSettings, parse_properties, random_functions
-from cltrace.domain.shapes import Box, parse_domain
-from cltrace.errors import UsageError
+from cltrace.domain.shapes import Box, domain_of, parse_domain
+from cltrace.errors import IterationError, UsageError
 from tests.conftest import Runner
 
 FIGURES = """
@@ -184,6 +184,28 @@ def test_resized_domains_have_about_the_number_of_elements(size: str) -> None:
         assert sized.domain.elements == pytest.approx(1 << exponent, rel=0.05)
         assert sized.arguments.arrays["m"].shape == sized.domain.extents
         _ = sized.tree
+
+
+def test_resized_squares_stay_squares() -> None:
+    function = FileScope("def f(x, y, m):\n    return m[y, x]\n", "f.py").function("f")
+    iteration = declared_iteration(function, parse_domain("64,64"), Declarations({}, {}))
+    for exponent in range(10, 27):
+        sized = resized(iteration, exponent)
+        assert len(set(sized.domain.extents)) == 1
+        assert sized.domain.elements == pytest.approx(1 << exponent, rel=0.05)
+        _ = sized.tree
+
+
+@pytest.mark.parametrize("shape", [8.5, True, (8.7,), "8", None])
+def test_sizes_that_are_no_whole_numbers_are_refused(shape: Any) -> None:
+    with pytest.raises(IterationError, match="whole numbers"):
+        domain_of(shape)
+
+
+def test_sizes_may_be_numpy_s() -> None:
+    assert domain_of(np.int64(8)) == domain_of(8)  # type: ignore[arg-type] # as numpy's shapes are
+    sizes: Any = (np.int32(8), 4)
+    assert domain_of(sizes) == domain_of((8, 4))
 
 
 def made_up_clock(per_unit_ns: float, call_ns: float) -> tuple[Callable[..., None], Any]:

@@ -91,7 +91,7 @@ def propose_for_kernels(
         proposals,
         frozenset(modelled),
         uncounted_kernels(on_gpus, activity),
-        modelled_neighbours(on_gpus, long),
+        modelled_neighbours(on_gpus, long, np.unique(activity.commands.device).tolist()),
     )
 
 

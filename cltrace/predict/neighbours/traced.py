@@ -1,7 +1,7 @@
 """Costs of neighbours in a trace: launches that ran at the same time on the same device."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
 
@@ -112,7 +112,8 @@ def neighbour_times(
         is_solved = number < _MAX_SETS and len(members) <= _MAX_AT_ONCE and not is_late
         factors = slowing.factors(members) if is_solved else (1.0,) * len(members)
         for at, (member, factor) in enumerate(zip(members, factors, strict=True)):
-            others = members[:at] + members[at + 1 :]
+            is_large = len(members) > _MAX_AT_ONCE
+            others = members if is_large else members[:at] + members[at + 1 :]
             if member >= 0:
                 found.setdefault(groups[member].number, []).append((time_ns, factor, others))
         if is_solved and min(members) >= 0:
@@ -126,15 +127,17 @@ def neighbour_times(
 
 
 def _by_kernels(at_once: Sequence[LaunchesAtOnce]) -> tuple[LaunchesAtOnce, ...]:
-    """Return the sets of the same kernels together, the one with the most time first."""
-    merged: dict[tuple[str, ...], LaunchesAtOnce] = {}
+    """Return the sets of the same kernels and counts together, the one with the most time first."""
+    merged: dict[tuple[tuple[str, ...], frozenset[int]], LaunchesAtOnce] = {}
     for each in at_once:
-        before = merged.get(each.kernels)
-        if before is not None:
+        key = (each.kernels, each.numbers)
+        before = merged.get(key)
+        if before is None:
+            merged[key] = each
+        else:
             time_ns = before.time_ns + each.time_ns
             gain = (before.gain * before.time_ns + each.gain * each.time_ns) / time_ns
-            each = LaunchesAtOnce(each.kernels, before.numbers | each.numbers, time_ns, gain)
-        merged[each.kernels] = each
+            merged[key] = replace(before, time_ns=time_ns, gain=gain)
     return tuple(sorted(merged.values(), key=lambda each: -each.time_ns))
 
 
@@ -143,13 +146,13 @@ def slower_beside_like(
 ) -> Mapping[int, float]:
     """Return how many times longer a launch takes beside others like it with buffers of their own.
 
-    The keys are the numbers of launches at once, from two to `most`. Empty where one launch takes more
-    than half of the device. Raises: `ProfileError` if the profile is not fitted.
+    The keys are the numbers of launches at once, from two to `most`. Empty where one launch has more
+    work-groups than the device has compute units. Raises: `ProfileError` if the profile is not fitted.
     """
     costs = OVERLAP.for_device(profile).costs
     supplies = constants_of(profile).get("share", {})
     demand = demand_of(counts, costs.operations)
-    if 2 * demand.units > demand.compute_units:
+    if demand.groups > demand.compute_units:
         return {}
     factors = {}
     for count in range(2, most + 1):

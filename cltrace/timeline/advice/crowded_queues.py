@@ -25,12 +25,15 @@ def crowded_queues(evidence: Evidence) -> list[Proposal]:
     """Find kernels of which a model says that one after the other they would have been faster."""
     commands = evidence.activity.commands
     crowded = evidence.neighbours.crowded
-    is_member = np.isin(commands.launch, np.array(list(crowded), np.int64)) & commands.is_placed
-    placed = np.flatnonzero(is_member & run_beside_others(commands))
+    if not crowded:
+        return []
+    placed = np.flatnonzero(commands.is_placed & run_beside_others(commands))
+    is_crowded = np.array([each in crowded for each in evidence.launched(placed)], np.bool_)
+    members_of = groups(commands.device[placed[is_crowded]], placed[is_crowded])
     return [
         _proposal(evidence, members)
-        for _, members in groups(commands.device[placed], placed)
-        if len(members) >= MIN_OCCURRENCES
+        for _, members in members_of
+        if len(members) >= MIN_OCCURRENCES and len(np.unique(commands.queue[members])) > 1
     ]
 
 
@@ -83,5 +86,5 @@ def _changes(evidence: Evidence, by_start: Int64s) -> Iterator[Change]:
 def _shares(evidence: Evidence, members: Int64s, bound: str) -> Float64s:
     """Return the share of its time that each command would take alone."""
     crowded = evidence.neighbours.crowded
-    launches = evidence.activity.commands.launch[members].tolist()
+    launches = evidence.launched(members)
     return np.array([getattr(crowded[launch], bound) for launch in launches], np.float64)

@@ -141,16 +141,23 @@ class AloneShare(NamedTuple):
     high: float
 
 
+class DeviceLaunch(NamedTuple):
+    """A launch configuration on a device, by their numbers."""
+
+    device: int
+    launch: int
+
+
 @dataclass(frozen=True, slots=True)
 class ModelledNeighbours:
-    """What a model says of launches at the same time, by launch configuration.
+    """What a model says of launches at the same time.
 
     `slower` is how many times longer a launch takes beside others like it, by the number of launches at
-    once. `crowded` are the configurations whose launches would have been faster one after another.
+    once. `crowded` are those that would have been faster one after another.
     """
 
-    slower: Mapping[int, Mapping[int, float]]
-    crowded: Mapping[int, AloneShare]
+    slower: Mapping[DeviceLaunch, Mapping[int, float]]
+    crowded: Mapping[DeviceLaunch, AloneShare]
 
 
 NO_NEIGHBOURS: Final = ModelledNeighbours({}, {})
@@ -306,6 +313,12 @@ class Evidence:
     """Processes whose calls were recorded below pyopencl: those that it makes by itself are there too."""
     modelled: frozenset[int] = frozenset()
     neighbours: ModelledNeighbours = NO_NEIGHBOURS
+
+    def launched(self, commands: Int64s) -> list[DeviceLaunch]:
+        """Return the launch configuration of each command, with its device."""
+        own = self.activity.commands
+        numbers = zip(own.device[commands].tolist(), own.launch[commands].tolist(), strict=True)
+        return [DeviceLaunch(*each) for each in numbers]
 
     @property
     def shares_memory_with_host(self) -> bool:

@@ -29,6 +29,8 @@ _MAX_LANES: Final = 8
 _GROUPS_PER_UNIT: Final = 2
 _ITEMS_PER_UNIT: Final = 1024
 """Work-groups and work-items of a compute unit of a GPU, from which launches hardly run beside others."""
+_MIN_SHARE: Final = 1e-3
+"""Share of a device that a launch fills at least, also one without work-items."""
 _USUAL_GROUP: Final = 256
 """Work-items of a work-group where the driver chose its size."""
 
@@ -121,7 +123,7 @@ def _proposal(
         key=lambda each: len(each[1]),
         default=(Place(""), chosen),
     )
-    fills = float(np.median(share[chosen]))
+    fills = max(float(np.median(share[chosen])), _MIN_SHARE)
     lanes = _best_lanes(evidence, chosen, max(min(int(1 / fills), _MAX_LANES), 2))
     is_cpu = evidence.devices[int(commands.device[chosen[0]])].kind == "CPU"
     two = _change(evidence, used, runs, 2)
@@ -153,9 +155,12 @@ def _best_lanes(evidence: Evidence, launched: Int64s, limit: int) -> int:
     Where no model says how they slow each other, that is as many as there is room for.
     """
     slower = evidence.neighbours.slower
-    launches = evidence.activity.commands.launch[launched].tolist()
-    longest = next((slower[each] for each in launches if each in slower), {})
-    return max(range(2, limit + 1), key=lambda count: count / longest.get(count, 1.0))
+    known = [slower[each] for each in set(evidence.launched(launched)) if each in slower]
+    longest = {
+        count: max((factors.get(count, 1.0) for factors in known), default=1.0)
+        for count in range(2, limit + 1)
+    }
+    return max(longest, key=lambda count: count / longest[count])
 
 
 def _change(evidence: Evidence, used: _Used, runs: Sequence[Sequence[int]], lanes: int) -> Change:
@@ -172,7 +177,7 @@ def _change(evidence: Evidence, used: _Used, runs: Sequence[Sequence[int]], lane
         _schedule(used, run, lanes, (int(before[run[0]]), int(after[run[-1]])), schedule)
     members = np.array([command for run in runs for command in run], np.int64)
     slower = evidence.neighbours.slower
-    launches = evidence.activity.commands.launch[members].tolist()
+    launches = evidence.launched(members)
     return Change(
         scaled=members,
         scales=np.array([slower.get(launch, {}).get(lanes, 1.0) for launch in launches]),
