@@ -38,7 +38,7 @@ imports:
 # Three workers on two cores: many tests wait, for a program, a pause or a browser.
 test: .oclgrind
 	$(PYTHON) -m tests.known_processor
-	$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 docs:
 	$(PYTHON) docs/generate.py
