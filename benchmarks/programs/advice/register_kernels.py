@@ -50,7 +50,7 @@ def variant(
     options = f"-cl-nv-maxrregcount={limit}" if is_limited else ""
     text = source.replace("SIZE", str(size)).replace("ATTRIBUTE", attribute)
     local = 1024 if attribute else 256
-    arguments = buffer(1 << 28), buffer(4 * ITEMS), np.int32(256)
+    arguments = buffer(1 << 28), buffer(4 * items), np.int32(256)
     return launches(text, ((items,), (local,)), arguments, options)
 
 
