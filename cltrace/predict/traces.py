@@ -187,19 +187,18 @@ class TracePredictor:
     ) -> PredictedTrace:
         """Predict the launches and transfers on some devices of the trace, on all without `device_ids`.
 
-        The code as written is counted of the `as_written` launches that take the longest, as far as
-        it can be; None for all, of which others are refused. Raises: `ProfileError`, `TraceError`.
+        The code as written is counted of the `as_written` launches that take the longest, if it can be;
+        None for all, of which others are refused. Raises: `ProfileError`, `TraceError`.
         """
         fitted, machine = MODELS[model].for_device(profile), machine_of(profile.device)
         counter = self._counter_of(machine, BOTH_FORMS if as_written is None else forms_of(model))
-        on_devices = _condition(device_ids)
-        launches = self._launches_on(on_devices) if device_ids else self._launches
+        on_devices, launches = _condition(device_ids), self._launches_on(device_ids)
         end_s = None if max_s is None else monotonic() + max_s
         counter.count_all(launches, self._progress, max_s=max_s)
         with paused_collection():
             groups, refused = _group_launches(launches, counter, end_s)
-        times = launch_durations(self._trace, device_ids)
         states = LaunchStates.of(self._trace, launches, machine, on_devices)
+        times = launch_durations(self._trace, device_ids)
         predicted = [group.predict(times, states, fitted) for group in groups]
         at_once = self._add_neighbours(predicted, profile, on_devices, end_s)
         devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
@@ -280,9 +279,11 @@ class TracePredictor:
                     number, each.launch.kernel, tuple(launch_ids), each.counts, buffers
                 )
 
-    def _launches_on(self, on_devices: str) -> list[TracedLaunch]:
-        """Return the launch configurations that ran on devices, with their calls there."""
-        calls = dict(self._trace.iterate(_CALLS.format(on_devices=on_devices)))
+    def _launches_on(self, device_ids: Sequence[int]) -> list[TracedLaunch]:
+        """Return the launch configurations that ran on devices, with their calls there; all without."""
+        if not device_ids:
+            return self._launches
+        calls = dict(self._trace.iterate(_CALLS.format(on_devices=_condition(device_ids))))
         return [
             replace(launch, calls=calls[launch.launch_id])
             for launch in self._launches
