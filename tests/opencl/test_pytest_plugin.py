@@ -246,7 +246,8 @@ def test_it():
     loaded = {name for name in sys.modules if name.startswith("cltrace.")}
     rooms = {name.split(".")[1] for name in loaded}
     assert rooms <= {
-        "errors", "tracing_errors", "pytest_plugin", "version", "inside", "intercept", "spool", "trace", "events",
+        "errors", "tracing_errors", "pytest_plugin", "version", "inside", "intercept", "spool", "trace",
+        "events",
     }
     assert not {"pyopencl", "numpy", "pandas"} & set(sys.modules)
 """
