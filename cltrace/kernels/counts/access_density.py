@@ -5,28 +5,29 @@ accesses are spread evenly. So are those of launches of several waves, of which 
 all phases.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.access_sites import site_positions
-from cltrace.kernels.counts.records import AccessSite
+from cltrace.kernels.counts.records import GLOBAL_SPACES, AccessSite
 from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.flow.loops import Graph
 
 TENTHS: Final = 10
-_GLOBAL: Final = frozenset({"global", "constant"})
 
 
 def access_density(
-    sample: ScaledSample, sites: Sequence[AccessSite], waves: float
+    sample: ScaledSample,
+    sites: Sequence[AccessSite],
+    positions: Mapping[int, int],
+    waves: float,
 ) -> tuple[float, ...]:
     """Return the share of the accesses of global memory in each tenth of a launch.
 
-    `sites` are those of the launch, `waves` the number of its waves of work-groups. Empty without
-    accesses.
+    `positions` has the position of each executed site in `sites`, `waves` is the number of the launch's
+    waves of work-groups. Empty without accesses.
     """
     kernel = sample.task.sliced_kernel
     lanes = sample.run.observer.block_lanes()
@@ -37,8 +38,8 @@ def access_density(
         part = _part_of(kernel.graph, block)
         own = sum(operations.get(block, {}).values())
         work[part] = work.get(part, 0.0) + float(lanes[block].sum()) * own
-    for number, position in site_positions(sample).items():
-        if sites[position].space in _GLOBAL:
+    for number, position in positions.items():
+        if sites[position].space in GLOBAL_SPACES:
             part = _part_of(kernel.graph, kernel.sites[number].block)
             accesses[part] = accesses.get(part, 0.0) + sites[position].accesses.value
     total = sum(accesses.values())

@@ -9,15 +9,13 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from cltrace.kernels.counts.loop_counts import trips_by_loop
-from cltrace.kernels.counts.records import AccessSite, RuledAccesses
+from cltrace.kernels.counts.records import GLOBAL_SPACES, AccessSite, RuledAccesses
 from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.loops import Loop
 from cltrace.kernels.ir.source_places import NOWHERE
 from cltrace.kernels.ir.types import SPACE_NAMES
 from cltrace.kernels.limits import check_cpu_limit
-
-_GLOBAL: Final = frozenset({"global", "constant"})
 
 
 class BranchRule(StrEnum):
@@ -53,7 +51,7 @@ def ruled_accesses(
         else:
             counted = sites[position]
             space, per_access = counted.space, counted.sectors.value / counted.accesses.value
-        if space in _GLOBAL:
+        if space in GLOBAL_SPACES:
             accesses[site.block] = accesses.get(site.block, 0.0) + 1.0
             sectors[site.block] = sectors.get(site.block, 0.0) + per_access
     runs = _runs_by_loop(sample)

@@ -159,8 +159,8 @@ def _build_counts(
     sampling: Sampling,
 ) -> KernelCounts:
     task, run, operations = sample.task, sample.run, _bound_operations(sample, bounds)
-    positions = site_positions(sample)
-    sites = build_access_sites(sample, wave_run, _wave_groups(task), bounds)
+    positions, wave_groups = site_positions(sample), _wave_groups(task)
+    sites = build_access_sites(sample, wave_run, wave_groups, bounds)
     return KernelCounts(
         kernel=task.sliced_kernel.function.name,
         global_size=task.ndrange.global_size,
@@ -176,11 +176,11 @@ def _build_counts(
         as_written=None,
         folded=sample.folded(),
         sites=sites,
-        regions=find_regions(sample, wave_run, _wave_groups(task), positions, sampling),
+        regions=find_regions(sample, wave_run, wave_groups, positions, sampling),
         rounds=sample.rounds(positions),
         branches=sample.branches(),
         by_branch_rule=ruled_accesses(sample, sites, positions, task.ndrange.work_items),
-        access_density=access_density(sample, sites, task.ndrange.groups / _wave_groups(task)),
+        access_density=access_density(sample, sites, positions, task.ndrange.groups / wave_groups),
         loops=count_loops(sample, bounds),
         private=sample.private(),
         lines=sample.lines(),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.ir.instructions import Access
@@ -82,6 +83,10 @@ class Footprint:
     wave_sectors: float
     launch_sectors: float
     relative_error: float
+
+
+GLOBAL_SPACES: Final = frozenset({"global", "constant"})
+"""Address spaces of the memory that all work-groups share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,19 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.counts.branch_rules import BranchRule
+from cltrace.kernels.counts.records import GLOBAL_SPACES
 from cltrace.kernels.demand.caches import CacheSize
 from cltrace.kernels.demand.launch import Demand, demand_of
 from cltrace.kernels.ir.instructions import Access
 from cltrace.predict.models.overlap.costs import Costs
-
-_GLOBAL: Final = frozenset({"global", "constant"})
 
 
 class Reading(StrEnum):
@@ -63,7 +62,7 @@ class Member:
     def of(cls, counts: KernelCounts, alone_ns: float, costs: Costs) -> "Member":
         """Return a launch of some counts on a device of some costs."""
         demand = demand_of(counts, costs.operations)
-        sites = [site for site in counts.sites if site.space in _GLOBAL]
+        sites = [site for site in counts.sites if site.space in GLOBAL_SPACES]
         sectors, missed = sum(site.sectors.value for site in sites), _missed_sectors(demand, costs)
         missing = missed / sectors if sectors else 0.0
         return cls(

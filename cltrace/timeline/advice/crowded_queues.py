@@ -7,7 +7,6 @@ import numpy as np
 from cltrace.timeline.advice.model import (
     MIN_OCCURRENCES,
     Evidence,
-    Place,
     Proposal,
     Remedy,
     metric_count,
@@ -27,7 +26,7 @@ def crowded_queues(evidence: Evidence) -> list[Proposal]:
     crowded = evidence.neighbours.crowded
     if not crowded:
         return []
-    placed = np.flatnonzero(commands.is_placed & run_beside_others(commands))
+    placed = np.flatnonzero(run_beside_others(commands))
     is_crowded = np.array([each in crowded for each in evidence.launched(placed)], np.bool_)
     members_of = groups(commands.device[placed[is_crowded]], placed[is_crowded])
     return [
@@ -42,15 +41,10 @@ def _proposal(evidence: Evidence, members: Int64s) -> Proposal:
     start, end = commands.start_ns[members], commands.end_ns[members]
     by_start = members[np.argsort(start, kind="stable")]
     expected, least, most = _changes(evidence, by_start)
-    place, _ = max(
-        evidence.by_place(commands.site[members], members),
-        key=lambda each: len(each[1]),
-        default=(Place(""), members),
-    )
     return Proposal(
         rule="crowded-device",
         title="Kernels of several queues are slower at the same time than one after the other",
-        place=place,
+        place=evidence.main_place(members),
         times=len(members),
         metrics=(
             metric_count("launches beside others", len(members)),

@@ -314,6 +314,12 @@ class Evidence:
     modelled: frozenset[int] = frozenset()
     neighbours: ModelledNeighbours = NO_NEIGHBOURS
 
+    def main_place(self, commands: Int64s) -> Place:
+        """Return the place that enqueued the most of some commands."""
+        places = self.by_place(self.activity.commands.site[commands], commands)
+        most = max(places, key=lambda each: len(each[1]), default=None)
+        return Place("") if most is None else most[0]
+
     def launched(self, commands: Int64s) -> list[DeviceLaunch]:
         """Return the launch configuration of each command, with its device."""
         own = self.activity.commands

@@ -12,7 +12,6 @@ from cltrace.timeline.advice.model import (
     DeviceSummary,
     Evidence,
     LaunchConfiguration,
-    Place,
     Proposal,
     Remedy,
     metric_count,
@@ -118,11 +117,6 @@ def _proposal(
 ) -> Proposal:
     commands = evidence.activity.commands
     chosen = np.array(independent, np.int64)
-    place, _ = max(
-        evidence.by_place(commands.site[chosen], chosen),
-        key=lambda each: len(each[1]),
-        default=(Place(""), chosen),
-    )
     fills = max(float(np.median(share[chosen])), _MIN_SHARE)
     lanes = _best_lanes(evidence, chosen, max(min(int(1 / fills), _MAX_LANES), 2))
     is_cpu = evidence.devices[int(commands.device[chosen[0]])].kind == "CPU"
@@ -130,7 +124,7 @@ def _proposal(
     return Proposal(
         rule="serial-queue",
         title="Small kernels run one after another although nothing orders them",
-        place=place,
+        place=evidence.main_place(chosen),
         times=len(chosen),
         metrics=(
             metric_count("launches that need nothing of the one before", len(chosen)),
