@@ -231,6 +231,21 @@ def test_a_disturbed_sample_is_not_extrapolated() -> None:
     assert sampled.time_ns == pytest.approx(20_000 + (5 << 26), rel=0.02)
 
 
+@pytest.mark.parametrize("stalled", [0, 1, 5])
+def test_a_host_that_stalls_for_a_whole_sample_is_asked_again(stalled: int) -> None:
+    run, clock_ns = made_up_clock(5.0, 2_000.0)
+    calls = [0]
+
+    def disturbed(first: int, last: int) -> None:
+        calls[0] += 1
+        run(first, last)
+        if stalled * 3 <= calls[0] - 2 < stalled * 3 + 3:  # the first call is no sample
+            run(0, 1_000_000)
+
+    sampled = sample_time(disturbed, 1 << 26, 256, clock_ns)
+    assert sampled.time_ns == pytest.approx(2_000 + (5 << 26), rel=0.02)
+
+
 @pytest.mark.parametrize("units", [1, 1000, 1 << 26])
 def test_samples_are_extrapolated(units: int) -> None:
     run, clock_ns = made_up_clock(5.0, 20_000.0)

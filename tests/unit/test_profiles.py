@@ -47,7 +47,7 @@ FEW_OPERATIONS = {
 
 
 MANY_SERIES = {
-    *("few-items", "first", "grid-strides", "idle", "image-changes", "images", "mixtures", "order"),
+    *("few-items", "few-units", "first", "grid-strides", "idle", "image-changes", "images", "mixtures", "order"),
     *("private", "several-operations", "strides", "transfers", "widths"),
 }
 """Families that have every third series only."""

@@ -2,8 +2,8 @@
 
 Registers have 32 bits and addresses 64. An index of 32 bits is multiplied by the element's size and added
 to the base in one wide product. An index of 64 bits is shifted and added in two halves, and so is one
-that is cut off or masked. An address at a constant distance from another one costs nothing: accesses
-have room for a constant. Checked on what NVIDIA's assembler makes of the driver's PTX.
+that is cut off or masked, or that counts bytes. An address at a constant distance from another one costs
+nothing: accesses have room for a constant. Checked on what NVIDIA's assembler makes of the driver's PTX.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -96,11 +96,11 @@ class Addresses:
                 return None
 
     def _form(self, item: Offset) -> AddressForm:
-        return max(
-            (self._form_of_index(slot) for slot, _ in item.terms), key=list(AddressForm).index
-        )
+        return max((self._form_of_index(*term) for term in item.terms), key=list(AddressForm).index)
 
-    def _form_of_index(self, slot: int) -> AddressForm:
+    def _form_of_index(self, slot: int, stride: int) -> AddressForm:
+        if stride == 1:  # nothing to multiply
+            return AddressForm.HALVES
         match self._defined.get(slot):
             case Convert(_, operator, IntegerType(bits), _, operand) if (
                 operator in _EXTENSIONS and bits <= _NARROW_BITS

@@ -38,6 +38,7 @@ from cltrace.kernels.fold.memory_order import MemoryOrder
 from cltrace.kernels.fold.predicated_blocks import blocks_in_line, find_predicated_groups
 from cltrace.kernels.fold.private_memory import find_private_memory_sites
 from cltrace.kernels.fold.shared_atomics import find_shared_atomics, find_summable_atomics
+from cltrace.kernels.fold.three_inputs import ThreeInputs
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
 from cltrace.kernels.fold.wide_integers import WideIntegers
 from cltrace.kernels.ir.instructions import (
@@ -131,12 +132,14 @@ class _Folding:
         self._contraction = Contraction.of(kernel, values)
         self._wide: WideIntegers | None = None
         self._address_forms: Mapping[int, AddressForm] = {}
+        self._joined: frozenset[int] = frozenset()
         if machine.has_item_loops:
             self._free = find_counter_values(kernel.function, kernel.graph)
         else:
             self._wide = WideIntegers(kernel.function, self._defined)
             addresses = Addresses(kernel, values)
             self._address_forms, self._free = addresses.forms, addresses.free
+            self._joined = ThreeInputs(kernel, values, addresses.free).parts
         self._loops = loops
         self._order = MemoryOrder(kernel, private_memory)
         self._shared_rounds, self._in_line = _blocks_together(kernel, machine, loops, self._order)
@@ -210,7 +213,7 @@ class _Folding:
         """Return the copies of a block that are scheduled together, for all unrolled loops around it."""
         graph = self._kernel.graph
         loop, copies = graph.loop_of[number], 1
-        while number in self._in_line.get(loop, ()):
+        while number in self._in_line.get(loop, ()) and not self._loops[loop].is_in_step:
             copies *= self._loops[loop].trips
             loop = graph.loops[loop].parent
         return copies
@@ -274,10 +277,10 @@ class _Folding:
                 return True
             case Binary() if self._wide is not None and self._wide.is_half(item):
                 return True
-            case Binary():
-                return result_of(item) in self._free or self._is_fused_binary(item)
+            case Binary() if self._is_fused_binary(item):
+                return True
             case _:
-                return result_of(item) in self._free
+                return result_of(item) in self._free or result_of(item) in self._joined
 
     def _contracted(self, operation: Operation, item: Instruction | Terminator) -> Operation:
         """Return an operation as a GPU's compiler leaves it."""

@@ -137,9 +137,19 @@ class LoopEvolution:
     """Evolution of the values of a canonical loop."""
 
     def __init__(
-        self, function: Function, graph: Graph, loop: CanonicalLoop, *, inlines_calls: bool
+        self,
+        function: Function,
+        graph: Graph,
+        loop: CanonicalLoop,
+        *,
+        inlines_calls: bool,
+        known: Collection[int] = frozenset(),
     ) -> None:
-        """`inlines_calls` is whether the compiler inlines built-in functions, as those of GPUs do."""
+        """`inlines_calls` is whether the compiler inlines built-in functions, as those of GPUs do.
+
+        `known` are the values that are constants in each trip, whatever the distance between them.
+        """
+        self._known = known
         self.loop = loop
         self._inlines_calls = inlines_calls
         self.blocks = graph.loops[loop.number].blocks
@@ -268,6 +278,8 @@ class LoopEvolution:
     def _compute(self, slot: int) -> Evolution:
         if slot in self._all_constants:
             return Evolution.CONSTANT
+        if slot in self._known:
+            return Evolution.CONSTANT_STRIDE
         if slot in self._phis:
             return self._phis[slot]
         item = self._inside.get(slot)

@@ -27,7 +27,7 @@ from cltrace.kernels.ir.uses import operands_of, result_of
 
 _MAX_AHEAD: Final = 8
 """Trips by which a compiler may move a read to the front."""
-_NEAR: Final = frozenset({CONSTANT, LOCAL})
+NEAR_SPACES: Final = frozenset({CONSTANT, LOCAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class MemoryOrder:
             for item in items
             if may_read(item)
             for place in places_of(item)
-            if place.space not in _NEAR
+            if place.space not in NEAR_SPACES
             for root in self._roots_of(place)
         }
         return read <= self._restricted and read.isdisjoint(self._written)

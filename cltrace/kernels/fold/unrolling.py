@@ -8,8 +8,15 @@ from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.canonical_loops import find_canonical_loops
 from cltrace.kernels.fold.instruction_operations import named_operations
+from cltrace.kernels.fold.known_loops import find_known_loops
 from cltrace.kernels.fold.loop_evolution import Evolution, LoopEvolution, is_pure
-from cltrace.kernels.fold.memory_order import MemoryOrder, may_write, places_of
+from cltrace.kernels.fold.memory_order import (
+    NEAR_SPACES,
+    MemoryOrder,
+    may_read,
+    may_write,
+    places_of,
+)
 from cltrace.kernels.fold.sequential_trips import has_sequential_trips
 from cltrace.kernels.ir.instructions import (
     Branch,
@@ -37,21 +44,29 @@ class UnrolledLoop:
     """An unrolled loop with `trips` copies of its body.
 
     `is_whole` if these are all of its trips, `is_sequential` if a trip may need what the one before has
-    computed.
+    computed, `is_in_step` if work-items wait for each other in each trip, so that trips stay one after
+    another.
     """
 
     evolution: LoopEvolution
     trips: int
     is_whole: bool
     is_sequential: bool
+    is_in_step: bool = False
 
     @classmethod
     def of(
-        cls, kernel: PreparedKernel, evolution: LoopEvolution, trips: int, *, is_whole: bool
+        cls,
+        kernel: PreparedKernel,
+        evolution: LoopEvolution,
+        trips: int,
+        *,
+        is_whole: bool,
+        is_in_step: bool = False,
     ) -> "UnrolledLoop":
         """Return a loop of a kernel that is unrolled."""
         is_sequential = has_sequential_trips(kernel.function, evolution)
-        return cls(evolution, trips, is_whole, is_sequential)
+        return cls(evolution, trips, is_whole, is_sequential, is_in_step)
 
     @property
     def overlaps_operations(self) -> bool:
@@ -108,40 +123,64 @@ def find_unrolled_loops(kernel: PreparedKernel, machine: Machine) -> Mapping[int
 
     A loop in which work-items wait for each other is unrolled if its reads may move over the barriers,
     so that those of several trips wait together: 111 ns a trip on an H200 with `restrict`, 226 without
-    it. One whose counter advances by a number that is known at run time only, such as the global size,
-    is not: its trips cannot be counted before.
+    it. So is one whose counters are constants in each trip, but its reads stay where they are. One whose
+    counter advances by a number that is known at run time only, such as the global size, is not: its
+    trips cannot be counted before.
     """
-    graph, order = kernel.graph, MemoryOrder(kernel)
-    unrolled: dict[int, UnrolledLoop] = {}
-    canonical = {
-        loop.number: loop for loop in find_canonical_loops(kernel.function, graph).values()
-    }
-    for number in reversed(range(len(graph.loops))):
-        inner = [position for position, loop in enumerate(graph.loops) if loop.parent == number]
-        if number not in canonical or not all(
-            position in unrolled and unrolled[position].is_whole for position in inner
-        ):
-            continue
+    return _Unrolling(kernel, machine).loops()
+
+
+class _Unrolling:
+    def __init__(self, kernel: PreparedKernel, machine: Machine) -> None:
+        self._kernel, self._machine = kernel, machine
+        self._order = MemoryOrder(kernel)
+        function, graph = kernel.function, kernel.graph
+        self._known = {} if machine.has_item_loops else find_known_loops(function, graph)
+        self._forms = {number: loop.form for number, loop in self._known.items()}
+        self._forms |= {
+            loop.number: loop for loop in find_canonical_loops(function, graph).values()
+        }
+        self._unrolled: dict[int, UnrolledLoop] = {}
+
+    def loops(self) -> Mapping[int, UnrolledLoop]:
+        """Return the unrolled loops by number, inner ones first."""
+        loops = self._kernel.graph.loops
+        for number in reversed(range(len(loops))):
+            inner = [position for position, loop in enumerate(loops) if loop.parent == number]
+            if number in self._forms and all(map(self._is_whole, inner)):
+                unrolled = self._loop(number, has_inner=bool(inner))
+                if unrolled is not None:
+                    self._unrolled[number] = unrolled
+        return self._unrolled
+
+    def _is_whole(self, number: int) -> bool:
+        return number in self._unrolled and self._unrolled[number].is_whole
+
+    def _loop(self, number: int, *, has_inner: bool) -> UnrolledLoop | None:
+        kernel, machine, known = self._kernel, self._machine, self._known.get(number)
         evolution = LoopEvolution(
             kernel.function,
-            graph,
-            canonical[number],
+            kernel.graph,
+            self._forms[number],
             inlines_calls=not machine.has_item_loops,
+            known=known.values if known is not None else frozenset(),
         )
-        if (waits := _synchronising(evolution)) and (
-            inner
+        waits = _synchronising(evolution)
+        is_in_step = bool(waits) and (
+            has_inner
             or machine.has_item_loops
             or CostClass.COLLECTIVE in waits
-            or not order.passes_barriers(evolution)
-        ):
-            continue
-        trips = evolution.trips()
+            or not self._order.passes_barriers(evolution)
+        )
+        trips = known.trips if known is not None else evolution.trips()
         if trips is not None and trips <= _max_whole_trips(evolution, machine):
-            unrolled[number] = UnrolledLoop.of(kernel, evolution, trips, is_whole=True)
-        elif not inner and evolution.has_known_step():
-            trips = machine.unrolled_trips
-            unrolled[number] = UnrolledLoop.of(kernel, evolution, trips, is_whole=False)
-    return unrolled
+            if is_in_step and (known is None or CostClass.COLLECTIVE in waits):
+                return None
+            stays = is_in_step or (bool(waits) and not _reads_far(evolution))
+            return UnrolledLoop.of(kernel, evolution, trips, is_whole=True, is_in_step=stays)
+        if has_inner or is_in_step or not evolution.has_known_step():
+            return None
+        return UnrolledLoop.of(kernel, evolution, machine.unrolled_trips, is_whole=False)
 
 
 def _max_whole_trips(evolution: LoopEvolution, machine: Machine) -> int:
@@ -154,6 +193,16 @@ def _max_whole_trips(evolution: LoopEvolution, machine: Machine) -> int:
         for item in evolution.instructions()
     )
     return machine.full_unroll_trips * (_MORE_FOR_PRIVATE if is_private else 1)
+
+
+def _reads_far(evolution: LoopEvolution) -> bool:
+    """Return True for a loop that reads memory which other work-groups have, too."""
+    return any(
+        place.space not in NEAR_SPACES
+        for item in evolution.instructions()
+        if may_read(item)
+        for place in places_of(item)
+    )
 
 
 def _synchronising(evolution: LoopEvolution) -> set[CostClass]:

@@ -55,6 +55,7 @@ _ALL: Final = (
     Family("grid-strides", "Strides of the global size", "work-items a compute unit", _OURS,
            loops.grid_strides),
     Family("few-items", "Few work-items", "trips", _OURS, loops.few_items),
+    Family("few-units", "Random lines for few compute units", "work-groups", _OURS, memory.few_units),
     Family("widths", "Widths of accesses", "work-items a work-group", _OURS, loops.widths),
     Family("local-banks", "Banks of local memory", "elements", _OURS, sharing.local_banks),
     Family("atomics", "Atomics", "counters", _OURS, sharing.atomics),

@@ -68,6 +68,17 @@ __kernel void scattered(__global {const} float *from, __global {other} float *to
     {statement}
 }}
 """
+_DRAWN: Final = """
+__kernel void drawn(__global const float *in, __global float *out, uint lanes, uint apart, uint mask, int trips) {
+    uint i = get_global_id(0), at = i / lanes * 2654435761u, place = i % lanes * apart + i / lanes & 31;
+    float sum = 0;
+    for (int t = 0; t < trips; ++t) {
+        at = (at ^ (at >> 15)) * 2246822519u + t;
+        sum += in[(at >> 7 << 5 & mask) + place];
+    }
+    out[i] = sum;
+}
+"""
 _CHASE: Final = """
 __kernel void chase(__global const int *next, __global int *place, int trips) {
     int at = place[0];
@@ -231,6 +242,30 @@ def scatters(limits: ProbeLimits) -> Iterator[Probe]:
             buffers = (far, near) if name == "gather" else (near, far)
             inputs = (*buffers, np.uint32(size // 4 - 1))
             yield Probe(name, size, _work(limits, source, "scattered", items, inputs))
+
+
+def few_units(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield reads of random lines of the shared cache, by the work-groups of a GPU that read.
+
+    With few, each compute unit takes as long as alone; with many, the shared cache is the limit. The lanes
+    of a warp read from banks of their own.
+    """
+    if limits.is_cpu:
+        return
+    units, size, trips = limits.compute_units, 1 << 22, 512
+    counts = sorted({1, 4, max(units // 8, 1), max(units // 2, 1), units, 4 * units})
+    for name, lanes, apart in (("a line a lane", 1, 0), ("a line for four lanes", 4, 8)):
+        for groups in counts if limits.effort is Effort.FULL else counts[::2]:
+            items = groups * limits.usual_group()
+            inputs = (
+                BufferInput(size),
+                BufferInput(4 * items),
+                np.uint32(lanes),
+                np.uint32(apart),
+                np.uint32(size // 4 - 1),
+                np.int32(trips),
+            )
+            yield Probe(name, groups, _work(limits, _DRAWN, "drawn", items, inputs))
 
 
 def chases(limits: ProbeLimits) -> Iterator[Probe]:

@@ -36,6 +36,7 @@ _FIRST_SERIES: Final[Mapping[str, Callable[[str], bool]]] = {
     "idle": lambda _: True,
     "grid-strides": lambda _: True,
     "few-items": lambda _: True,
+    "few-units": lambda _: True,
     "widths": lambda _: True,
     "several-operations": lambda series: series == "float *",
     "mixtures": lambda series: series.endswith("int logic"),

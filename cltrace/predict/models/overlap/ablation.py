@@ -8,7 +8,7 @@ from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.overlap.model import Overlap
 
 _SECTORS: Final = (
-    *("sector read", "sector written", "sector part written"),
+    *("sector read", "line read", "sector written", "sector part written"),
     *("line l2", "jump l2", "line l3", "jump l3"),
 )
 _STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (

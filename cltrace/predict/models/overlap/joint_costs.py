@@ -31,6 +31,7 @@ _GPU: Final = (
     JointCost("barrier", "ns", "barriers", 1.0),
     JointCost("wait barrier", "ns", "barriers", 40.0),
     JointCost("sector read", "ns", "working-sets", 3.8e-3),
+    JointCost("line read", "ns", "few-units", 6e-3),
     JointCost("sector written", "ns", "strides", 4e-3),
     JointCost("sector part written", "ns", "strides", 1.4e-2),
     JointCost("byte read", "ns", "working-sets", 2.3e-4),

@@ -22,6 +22,7 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
     "L1": ("bank", "item access", "line", "line missed", "texel"),
     "L2": (
         "sector read",
+        "line read",
         "sector written",
         "sector part written",
         "line l2",

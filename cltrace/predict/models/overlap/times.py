@@ -147,8 +147,13 @@ def _missed_lines(region: Traffic, requested: float) -> float:
 
 
 def _l2(region: Traffic, sectors: float, costs: Costs) -> float:
+    """Return the time in which the shared cache serves `sectors` of a region to all compute units.
+
+    A read of a line takes as long for one sector as for the first two.
+    """
     if region.access is Access.READ:
-        return sectors * costs["sector read"]
+        lines = _missed_lines(region, sectors)
+        return max(sectors * costs["sector read"], lines * costs["line read"])
     partial = region.partial_sectors
     return (sectors - partial) * costs["sector written"] + partial * costs["sector part written"]
 

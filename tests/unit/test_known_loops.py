@@ -1,0 +1,120 @@
+"""Loops whose counters are constants in each trip: the trips, and what is left of a trip."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cltrace.kernels import BufferArgument, CostClass, KernelCounts, Machine, count, parse
+from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.counts.kernel_analysis import analyse_kernel
+from cltrace.kernels.fold.known_loops import MAX_TRIPS, find_known_loops
+from cltrace.kernels.fold.unrolling import find_unrolled_loops
+
+SCAN = """__kernel void k(__global const int *a, __global int *c) {
+    __local int t[2][256];
+    int l = get_local_id(0), p = 0;
+    t[0][l] = a[get_global_id(0)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int d = 1; d < %s; d <<= 1) {
+        t[1 - p][l] = l >= d ? t[p][l] + t[p][l - d] : t[p][l];
+        p = 1 - p;
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    c[get_global_id(0)] = t[p][l];
+}"""
+SORT = """__kernel void k(__global int *a, __global int *c) {
+    __local int s[256];
+    int l = get_local_id(0);
+    s[l] = a[l];
+    for (int k = 2; k <= 256; k <<= 1)
+        for (int j = k >> 1; j > 0; j >>= 1) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            int o = l ^ j;
+            if (o > l && (s[l] > s[o]) == ((l & k) == 0)) { int x = s[l]; s[l] = s[o]; s[o] = x; }
+        }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    c[l] = s[l];
+}"""
+
+
+def trips_of(source: str) -> list[int]:
+    """The trips of the known loops of a kernel `k`, outer ones first."""
+    kernel = analyse_kernel(parse(source), "k", CodeForm.OPTIMISED).full_kernel
+    found = find_known_loops(kernel.function, kernel.graph)
+    return [found[number].trips for number in sorted(found)]
+
+
+def loop(control: str, body: str = "c[i] = a[i];") -> str:
+    head = "__kernel void k(__global const int *a, __global int *c, int n)"
+    return f"{head} {{ for ({control}) {{ {body} }} }}"
+
+
+@pytest.mark.parametrize(
+    ("control", "trips"),
+    [
+        ("int i = 1; i < 256; i <<= 1", [8]),
+        ("int i = 128; i > 0; i >>= 1", [8]),
+        ("uint i = 128; i; i /= 2", [8]),
+        ("int i = 5; i < 1000; i = i * 3 + 1", [5]),
+        ("int i = 0; i < 12; ++i", [12]),
+        ("int i = -8; i < 0; i += 2", [4]),
+        ("int i = 1; i < n; i <<= 1", []),
+        ("int i = n; i > 0; i >>= 1", []),
+        ("int i = 0; i < 257; ++i", []),
+    ],
+)
+def test_trips(control: str, trips: list[int]) -> None:
+    assert trips_of(loop(control)) == trips
+
+
+def test_inner_loops_begin_and_end_with_the_counters_around_them() -> None:
+    assert trips_of(SORT) == [8, 8]
+    assert trips_of(loop("int i = 1; i < 5; ++i", "for (int j = i; j; --j) c[j] = a[i];")) == [4, 4]
+    many = loop("int i = 1; i < 100; ++i", "for (int j = i; j; --j) c[j] = a[i];")
+    assert trips_of(many) == [99], f"an inner loop of more than {MAX_TRIPS} trips"
+
+
+@given(first=st.integers(-40, 40), step=st.integers(1, 9), limit=st.integers(-40, 90))
+def test_trips_are_those_of_python(first: int, step: int, limit: int) -> None:
+    control = f"int i = {first}; i < {limit}; i += (i & 3) + {step}"
+    trips, i = 0, first
+    while i < limit:
+        trips, i = trips + 1, i + (i & 3) + step
+    assert trips_of(loop(control, "c[i & 63] = a[i & 31];")) == ([trips] if trips > 1 else [])
+
+
+def counted(source: str) -> KernelCounts:
+    buffers = [BufferArgument(4 << 10), BufferArgument(4 << 10)]
+    return count(parse(source), "k", (256,), (256,), buffers, machine=Machine())
+
+
+def per_warp(counts: KernelCounts, *costs: CostClass) -> float:
+    return sum(row.warp_total for row in counts.folded if row.cost in costs) / counts.warps
+
+
+def test_a_scan_of_a_known_size_computes_neither_counters_nor_addresses() -> None:
+    known, unknown = counted(SCAN % "256"), counted(SCAN % "get_local_size(0)")
+    sums = CostClass.INT_ADD, CostClass.ADDRESS, CostClass.BRANCH
+    assert per_warp(known, *sums) < 8 * 2.6, "the sum and its condition in each of 8 trips"
+    assert per_warp(unknown, *sums) > 2 * per_warp(known, *sums)
+    assert known.barriers == unknown.barriers
+
+
+def test_trips_with_barriers_stay_one_after_another() -> None:
+    for source in (SCAN % "256", SORT):
+        kernel = analyse_kernel(parse(source), "k", CodeForm.OPTIMISED).full_kernel
+        loops = find_unrolled_loops(kernel, Machine()).values()
+        assert loops
+        assert all(loop.is_whole and loop.is_in_step for loop in loops)
+    waits = sum(one.waits for one in counted(SCAN % "256").rounds) / 8
+    assert waits >= 8, "each trip waits for its reads of local memory"
+
+
+def test_what_follows_from_counters_costs_nothing() -> None:
+    source = """__kernel void k(__global const float *a, __global float *c) {
+        int i = get_global_id(0);
+        float v[9];
+        for (int k = 0; k < 9; ++k) v[k] = a[i + (k / 3) * 64 + k % 3];
+        c[i] = v[0] + v[1] * v[2] + v[3] * v[4] + v[5] * v[6] + v[7] * v[8];
+    }"""
+    assert per_warp(counted(source), CostClass.INT_DIVIDE) == 0
