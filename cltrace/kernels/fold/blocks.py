@@ -171,20 +171,25 @@ class _Folding:
             operations = self._operations([*block.instructions, block.terminator])
             return FoldedBlock(operations, self._chain(number))
         operations = self._trip_operations(loop, number)
+        return FoldedBlock(operations, self._trip_chain(loop, number))
+
+    def _trip_chain(self, loop: UnrolledLoop, number: int) -> Chain:
+        """Return the longest chain of a block per trip of an unrolled loop."""
         chain = self._chain(number, loop)
         unrolled = chain
+        carried = find_carried_chain(
+            self._kernel, loop.evolution, number, self._is_fused, self._order, self._divisions
+        )
         if (copies := self._copies_in_line(number)) > 1:
+            if carried.length and not chain.rounds and not self._has_item_loops:
+                return chain.behind(carried, copies)
             unrolled = chain.side_by_side(
                 copies,
                 with_operations=loop.overlaps_operations,
                 reads_ahead=loop.reads_ahead,
                 held_back=find_held_back_sites(self._kernel, number, loop.evolution, self._order),
             )
-        carried = find_carried_chain(
-            self._kernel, loop.evolution, number, self._is_fused, self._order, self._divisions
-        )
-        longest = max(unrolled, carried, key=lambda chain: chain.length)
-        return FoldedBlock(operations, longest)
+        return max(unrolled, carried, key=lambda chain: chain.length)
 
     def _chain(self, number: int, loop: UnrolledLoop | None = None) -> Chain:
         """Return the longest chain of a block.

@@ -94,6 +94,17 @@ class Chain:
         shared = in_flight if self.rounds and not is_held_back else overlapping
         return Chain(self.length / shared, operations, rounds)
 
+    def behind(self, carried: "Chain", copies: int) -> "Chain":
+        """Return the share of the chain for each of several copies, which hand on `carried`.
+
+        What else a copy computes stands beside the copies that follow.
+        """
+        operations = {key: number / copies for key, number in self.operations.items()}
+        for key, number in carried.operations.items():
+            operations[key] = operations.get(key, 0.0) + number * (1.0 - 1.0 / copies)
+        length = carried.length + (self.length - carried.length) / copies
+        return Chain(length, operations, {})
+
 
 EMPTY_CHAIN: Final = Chain(0.0, {}, {})
 

@@ -31,10 +31,11 @@ from cltrace.kernels.ir.instructions import (
     Terminator,
     Unreachable,
 )
-from cltrace.kernels.ir.types import PRIVATE
+from cltrace.kernels.ir.types import PRIVATE, size_bytes
 from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.machine import Machine
 
+_REGISTER_BYTES: Final = 4
 _MORE_FOR_PRIVATE: Final = 4
 """Times as many trips a compiler unrolls wholly if the body accesses private variables."""
 
@@ -86,12 +87,22 @@ class UnrolledLoop:
 
         A loop that is still tested before its first trip, as a size is read there, is unrolled later and
         has no such reads: 6.8 ns a trip for a sum over local memory, 4.4 where the size is a variable.
+        Nor has one that reads more than a register at once: NVIDIA's assembler leaves 4 reads of `double`
+        or `float4` in flight, and a product of a matrix and a vector of `double` takes 54 ns a trip.
         """
-        if self.is_whole or self.trips == 1:
+        if self.is_whole or self.trips == 1 or self._reads_wide():
             return 1
         writes = any(places_of(item) for item in self.evolution.instructions() if may_write(item))
         waits = writes or self.evolution.is_tested_first or not self.evolution.has_constant_step()
         return 1 if waits else 2
+
+    def _reads_wide(self) -> bool:
+        return any(
+            isinstance(item, Load)
+            and item.space != PRIVATE
+            and size_bytes(item.type) > _REGISTER_BYTES
+            for item in self.evolution.instructions()
+        )
 
     @property
     def control_share(self) -> float:
