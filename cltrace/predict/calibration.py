@@ -34,7 +34,9 @@ RULES: Final[Mapping[Effort, StopRule]] = {
     Effort.QUICK: StopRule(min_runs=4, max_runs=20, max_s=0.03, warm_runs=1),
     Effort.FULL: StopRule(min_runs=6, max_runs=100, max_s=0.35, warm_runs=2),
 }
-_DISPENSABLE: Final = frozenset(cost.own_family for cost in LATER_COSTS.values()) | {"few-units", "together"}
+_DISPENSABLE: Final = frozenset(
+    {*(cost.own_family for cost in LATER_COSTS.values()), "few-units", "together"}
+)
 """Families that not every device can run: their costs have defaults, or queues do not overlap there."""
 _LONGER: Final = StopRule(min_runs=4, max_runs=200, max_s=0.3, warm_runs=1)
 """Rule of the second measurement of probes that did not settle in a quick calibration."""

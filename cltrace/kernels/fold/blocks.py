@@ -171,10 +171,10 @@ class _Folding:
             operations = self._operations([*block.instructions, block.terminator])
             return FoldedBlock(operations, self._chain(number))
         operations = self._trip_operations(loop, number)
-        return FoldedBlock(operations, self._trip_chain(loop, number))
+        return FoldedBlock(operations, self._trip_chain(loop, number, sum(operations.values())))
 
-    def _trip_chain(self, loop: UnrolledLoop, number: int) -> Chain:
-        """Return the longest chain of a block per trip of an unrolled loop."""
+    def _trip_chain(self, loop: UnrolledLoop, number: int, operations: float) -> Chain:
+        """Return the longest chain of a block with some operations per trip of an unrolled loop."""
         chain = self._chain(number, loop)
         unrolled = chain
         carried = find_carried_chain(
@@ -186,7 +186,7 @@ class _Folding:
             unrolled = chain.side_by_side(
                 copies,
                 with_operations=loop.overlaps_operations,
-                reads_ahead=loop.reads_ahead,
+                reads_ahead=loop.reads_ahead(operations),
                 held_back=find_held_back_sites(self._kernel, number, loop.evolution, self._order),
             )
         return max(unrolled, carried, key=lambda chain: chain.length)

@@ -72,7 +72,7 @@ class Chain:
         copies: int,
         *,
         with_operations: bool,
-        reads_ahead: int = 1,
+        reads_ahead: float = 1.0,
         held_back: frozenset[int] = frozenset(),
     ) -> "Chain":
         """Return the share of the chain for each of several copies that stand side by side.

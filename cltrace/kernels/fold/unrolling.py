@@ -1,5 +1,6 @@
 """Loops that a driver's compiler unrolls, and the trips that it unrolls them by."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -36,6 +37,10 @@ from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.machine import Machine
 
 _REGISTER_BYTES: Final = 4
+_REGISTERS_READ: Final = 16
+"""Registers that a compiler has results of reads arrive in together."""
+_MAX_SHORT_TRIP: Final = 8.5
+"""Operations of a trip up to which a loop is unrolled further than others."""
 _MORE_FOR_PRIVATE: Final = 4
 """Times as many trips a compiler unrolls wholly if the body accesses private variables."""
 
@@ -46,7 +51,7 @@ class UnrolledLoop:
 
     `is_whole` if these are all of its trips, `is_sequential` if a trip may need what the one before has
     computed, `is_in_step` if work-items wait for each other in each trip, so that trips stay one after
-    another.
+    another, `is_outermost` if no other loop is around it.
     """
 
     evolution: LoopEvolution
@@ -54,6 +59,7 @@ class UnrolledLoop:
     is_whole: bool
     is_sequential: bool
     is_in_step: bool = False
+    is_outermost: bool = True
 
     @classmethod
     def of(
@@ -67,7 +73,8 @@ class UnrolledLoop:
     ) -> "UnrolledLoop":
         """Return a loop of a kernel that is unrolled."""
         is_sequential = has_sequential_trips(kernel.function, evolution)
-        return cls(evolution, trips, is_whole, is_sequential, is_in_step)
+        is_outermost = kernel.graph.loops[evolution.loop.number].parent < 0
+        return cls(evolution, trips, is_whole, is_sequential, is_in_step, is_outermost)
 
     @property
     def overlaps_operations(self) -> bool:
@@ -78,30 +85,31 @@ class UnrolledLoop:
         """
         return self.is_whole or not self.is_sequential
 
-    @property
-    def reads_ahead(self) -> int:
-        """Copies of the unrolled body whose reads are in flight together.
+    def reads_ahead(self, trip_operations: float) -> float:
+        """Return the copies of the unrolled body whose reads are in flight together.
 
-        In a loop that only reads and whose counter advances by a constant, those of the next copy begin
-        before the results of this one are used: 24 ns a trip on an H200, 59 with an unknown number.
+        In a loop that only reads and whose counter advances by a constant, a short trip (of few
+        `trip_operations`) is unrolled further, and those of the next copies begin before the results of
+        this one are used: NVIDIA's assembler leaves 16 reads of a register each in flight, 8 of two, and
+        4 of `float4`. So a product of a matrix and a vector takes 24 ns a trip on an H200, and 54 of
+        `double`. In a loop within another one it leaves fewer.
 
         A loop that is still tested before its first trip, as a size is read there, is unrolled later and
         has no such reads: 6.8 ns a trip for a sum over local memory, 4.4 where the size is a variable.
-        Nor has one that reads more than a register at once: NVIDIA's assembler leaves 4 reads of `double`
-        or `float4` in flight, and a product of a matrix and a vector of `double` takes 54 ns a trip.
         """
-        if self.is_whole or self.trips == 1 or self._reads_wide():
-            return 1
+        if self.is_whole or self.trips == 1 or trip_operations > _MAX_SHORT_TRIP:
+            return 1.0
         writes = any(places_of(item) for item in self.evolution.instructions() if may_write(item))
         waits = writes or self.evolution.is_tested_first or not self.evolution.has_constant_step()
-        return 1 if waits else 2
+        in_flight = _REGISTERS_READ if self.is_outermost else _REGISTERS_READ / 2
+        return 1.0 if waits else max(in_flight / max(self._read_registers() * self.trips, 1), 1.0)
 
-    def _reads_wide(self) -> bool:
-        return any(
-            isinstance(item, Load)
-            and item.space != PRIVATE
-            and size_bytes(item.type) > _REGISTER_BYTES
+    def _read_registers(self) -> float:
+        """Return the registers that a trip reads from memory."""
+        return sum(
+            math.ceil(size_bytes(item.type) / _REGISTER_BYTES)
             for item in self.evolution.instructions()
+            if isinstance(item, Load) and item.space != PRIVATE
         )
 
     @property

@@ -18,7 +18,9 @@ binds images to a kernel, and binds others when the kernel is launched with othe
 """
 FIXED_COSTS: Final[Mapping[str, Parameter]] = {
     "lock step groups": Parameter(2.0, "", 0.0, f"{DEFAULT_PREFIX}waves"),
+    "p near": Parameter(1.47, "", 0.0, f"{DEFAULT_PREFIX}few-units"),
     "line read": Parameter(0.0, "ns", 0.0, f"{DEFAULT_PREFIX}few-units"),
+    "line written": Parameter(0.0, "ns", 0.0, f"{DEFAULT_PREFIX}few-units"),
 }
 """Costs of the overlap model that earlier versions did not fit, as they had them."""
 

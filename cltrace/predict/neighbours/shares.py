@@ -51,7 +51,9 @@ _L2: Final = SharedPart(
     "L2", ("sector read", "sector written", "sector part written"), lambda times: times.l2
 )
 _ATOMICS: Final = SharedPart("atomics", ("atomic",), lambda times: times.atomics)
-_L1: Final = SharedPart("L1", ("bank", "line", "line missed", "texel"), lambda times: times.l1)
+_L1: Final = SharedPart(
+    "L1", ("bank", "line", "line missed", "line written", "texel"), lambda times: times.l1
+)
 _LOCAL: Final = SharedPart("local memory", ("local", "barrier"), lambda times: times.local)
 _PIPES: Final = SharedPart("pipes", ("slot",), _pipes_ns)
 _LINES: Final = SharedPart("memory", ("line memory", "jump memory"), lambda times: times.memory)

@@ -69,7 +69,8 @@ __kernel void scattered(__global {const} float *from, __global {other} float *to
 }}
 """
 _DRAWN: Final = """
-__kernel void drawn(__global const float *in, __global float *out, uint lanes, uint apart, uint mask, int trips) {
+__kernel void drawn(
+    __global const float *in, __global float *out, uint lanes, uint apart, uint mask, int trips) {
     uint i = get_global_id(0), at = i / lanes * 2654435761u, place = i % lanes * apart + i / lanes & 31;
     float sum = 0;
     for (int t = 0; t < trips; ++t) {
@@ -77,6 +78,13 @@ __kernel void drawn(__global const float *in, __global float *out, uint lanes, u
         sum += in[(at >> 7 << 5 & mask) + place];
     }
     out[i] = sum;
+}
+__kernel void scattered(__global float *to, uint mask, int trips) {
+    uint i = get_global_id(0), at = i * 2654435761u;
+    for (int t = 0; t < trips; ++t) {
+        at = (at ^ (at >> 15)) * 2246822519u + t;
+        to[(at >> 7 << 5 & mask) + (i & 31)] = t;
+    }
 }
 """
 _CHASE: Final = """
@@ -245,10 +253,10 @@ def scatters(limits: ProbeLimits) -> Iterator[Probe]:
 
 
 def few_units(limits: ProbeLimits) -> Iterator[Probe]:
-    """Yield reads of random lines of the shared cache, by the work-groups of a GPU that read.
+    """Yield reads and writes of random lines of the shared cache, by the number of a GPU's work-groups.
 
-    With few, each compute unit takes as long as alone; with many, the shared cache is the limit. The lanes
-    of a warp read from banks of their own.
+    With few, each compute unit takes as long as alone; with many, the shared cache is the limit. The
+    lanes of a warp read from banks of their own.
     """
     if limits.is_cpu:
         return
@@ -266,6 +274,10 @@ def few_units(limits: ProbeLimits) -> Iterator[Probe]:
                 np.int32(trips),
             )
             yield Probe(name, groups, _work(limits, _DRAWN, "drawn", items, inputs))
+    for groups in counts if limits.effort is Effort.FULL else counts[::2]:
+        items = groups * limits.usual_group()
+        to = (BufferInput(size), np.uint32(size // 4 - 1), np.int32(trips // 2))
+        yield Probe("written", groups, _work(limits, _DRAWN, "scattered", items, to))
 
 
 def chases(limits: ProbeLimits) -> Iterator[Probe]:

@@ -15,7 +15,10 @@ _STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("operations and memory", ()),
     ("and dispatch", ("group", "warp", "doubling", "first")),
     ("and sectors of caches", _SECTORS),
-    ("and banks and lines", ("bank", "item access", "line", "line missed", "local")),
+    (
+        "and banks and lines",
+        ("bank", "item access", "line", "line missed", "line written", "local"),
+    ),
     ("and random places", ("scattered read", "scattered written", "jump memory")),
     ("and waiting", ()),
 )

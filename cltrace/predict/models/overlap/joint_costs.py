@@ -18,7 +18,7 @@ class JointCost:
     prior: float = 0.05
 
 
-NORMS: Final = frozenset({"p dispatch", "p levels", "p pipes", "p waiting", "p body"})
+NORMS: Final = frozenset({"p dispatch", "p levels", "p pipes", "p waiting", "p near", "p body"})
 """Exponents, which are at least 1."""
 _BYTES: Final = "B"
 _FIRM: Final = 0.5
@@ -27,6 +27,7 @@ _GPU: Final = (
     JointCost("bank", "ns", "global-banks", 0.5),
     JointCost("line", "ns", "global-banks", 0.13),
     JointCost("line missed", "ns", "near-sets", 0.5),
+    JointCost("line written", "ns", "few-units", 1.0),
     JointCost("local", "ns", "local-banks", 0.5),
     JointCost("barrier", "ns", "barriers", 1.0),
     JointCost("wait barrier", "ns", "barriers", 40.0),
@@ -49,7 +50,8 @@ _GPU: Final = (
     JointCost("p dispatch", "", "waves", 5.0),
     JointCost("p levels", "", "strides", 4.0),
     JointCost("p pipes", "", "several-operations", 3.0),
-    JointCost("p waiting", "", "waves", 1.8),
+    JointCost("p waiting", "", "waves", 1.8, 3.0),
+    JointCost("p near", "", "few-units", 3.0),
     JointCost("phases", "", "loops", 3.0),
     JointCost("steps", "", "waves", 30.0),
     JointCost("lock step groups", "", "waves", 2.0),

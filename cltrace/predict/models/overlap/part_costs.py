@@ -19,7 +19,7 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
     OPERATIONS: ("slot",),
     _CHAINS: (),
     "local memory and barriers": ("local", "barrier"),
-    "L1": ("bank", "item access", "line", "line missed", "texel"),
+    "L1": ("bank", "item access", "line", "line missed", "line written", "texel"),
     "L2": (
         "sector read",
         "line read",
@@ -52,7 +52,17 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
 """Constants that a part's time is proportional to, by the part's name in a prediction."""
 SHAPE_CONSTANTS: Final = frozenset(
     {
-        *("p dispatch", "p levels", "p pipes", "p waiting", "p body", "phases", "steps", "window"),
+        *(
+            "p dispatch",
+            "p levels",
+            "p pipes",
+            "p waiting",
+            "p near",
+            "p body",
+            "phases",
+            "steps",
+            "window",
+        ),
         "lock step groups",
         *("l1 size", "l1 sharpness", "l2 size", "l2 sharpness", "l3 size", "l3 sharpness"),
         *("atomic ways", "writing"),

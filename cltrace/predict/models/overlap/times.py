@@ -1,5 +1,6 @@
 """The times of a launch's parts, and their overlap."""
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,6 +16,7 @@ from cltrace.predict.models.overlap.parts import Times, overlap
 from cltrace.predict.models.overlap.processor_times import processor_times
 from cltrace.predict.models.prediction import Cache
 
+_BARRIER_WARPS: Final = 8.0
 _SCHEDULERS: Final = 4.0
 """Schedulers of a compute unit, each of which issues for its own warps."""
 
@@ -49,11 +51,12 @@ def _gpu_times(
     latency = _latency(demand, costs, missing, misses)
     atomics = sum(_atomics(region, costs) for region in demand.traffic)
     dispatch = _dispatch(demand, costs)
-    waiting_norm = _norm(costs["p waiting"], _phase_separation(demand, costs["phases"]))
     body_norm = _norm(costs["p body"], _lock_step(demand, costs))
     levels = overlap((l1, l2, memory, atomics), costs["p levels"])
     chains = _chains(demand, costs)
-    moving = overlap((levels, latency + chains), waiting_norm)
+    # A warp does not use the caches while it waits: alone on its unit, it takes both times.
+    waiting = latency + chains + levels / demand.unit_warps
+    moving = overlap((levels, waiting), _waiting_norm(demand, costs, memory, levels))
     working = overlap(pipes.values(), costs["p pipes"])
     data = overlap((local, moving), costs["p body"])
     body = overlap((working, data), body_norm)
@@ -80,16 +83,26 @@ def _dispatch(demand: Demand, costs: Costs) -> float:
     return demand.groups * per_group
 
 
+def _waiting_norm(demand: Demand, costs: Costs, memory: float, levels: float) -> float:
+    """Return the exponent with which waiting overlaps with the caches and memory.
+
+    Where memory is the limit, reads wait longer, the more of them there are. Near caches are not slower
+    if they have more to do.
+    """
+    share = (memory / levels) ** 2 if levels else 0.0
+    overlapping = costs["p near"] + (costs["p waiting"] - costs["p near"]) * share
+    return _norm(overlapping, _phase_separation(demand, costs["phases"]))
+
+
 def _phase_separation(demand: Demand, phases: float) -> float:
     """Return the separation of the phases of a work-group's life, from 0 (they overlap) to 1.
 
     Work-groups that wait for memory or at a barrier do so with their neighbours: they begin together,
     wait together and write together. Work-groups that never wait, or that make more than `phases`
-    accesses, drift apart. A warp alone on its compute unit has nobody to overlap with.
+    accesses, drift apart.
     """
     waits = demand.rounds + demand.barriers / demand.warps
-    drifting = min(waits, 1.0) * min(1.0, phases / max(demand.accesses, 1.0))
-    return max(drifting, _solitude(demand))
+    return min(waits, 1.0) * min(1.0, phases / max(demand.accesses, 1.0))
 
 
 def _solitude(demand: Demand) -> float:
@@ -124,14 +137,15 @@ def _local(demand: Demand, costs: Costs) -> float:
 def _l1(demand: Demand, costs: Costs, misses: NearMisses) -> float:
     """Return the time of the near caches.
 
-    Each request takes a bank cycle. Further bank cycles, further lines and misses overlap. Units
-    that read images take longer.
+    Each request takes a bank cycle. Further bank cycles, further lines, and lines that go to the shared
+    cache overlap. Units that read images take longer.
     """
     missed = sum(map(_missed_lines, demand.traffic, misses.sectors))
+    written = sum(region.lines for region in demand.traffic if region.access is Access.WRITE)
     further = max(
         demand.bank_cycles * costs["bank"],
         demand.lines * costs["line"],
-        missed * costs["line missed"],
+        missed * costs["line missed"] + written * costs["line written"],
     )
     requests = demand.requests * costs["bank"]
     if demand.texels:
@@ -140,8 +154,13 @@ def _l1(demand: Demand, costs: Costs, misses: NearMisses) -> float:
 
 
 def _missed_lines(region: Traffic, requested: float) -> float:
-    """Return the line reads that miss the near cache, of which sectors are `requested`."""
-    if region.access is not Access.READ or not region.sectors:
+    """Return the lines that are read from the shared cache, which sees `requested` sectors.
+
+    Lines that atomic operations change count as well.
+    """
+    if region.access is Access.ATOMIC:
+        return region.lines
+    if region.access is Access.WRITE or not region.sectors:
         return 0.0
     return region.lines * min(requested / region.sectors, 1.0)
 
@@ -181,7 +200,7 @@ def _chains(demand: Demand, costs: Costs) -> float:
 
 def _latency(demand: Demand, costs: Costs, missing: float, misses: NearMisses) -> float:
     """Return the time for which warps wait for memory and for each other."""
-    waits = demand.barriers / demand.warps * costs["wait barrier"]
+    waits = demand.barriers / demand.warps * _barrier_wait(demand, costs)
     latencies = _read_latencies(demand, costs, missing, misses)
     for reads in demand.reads:
         nearest = costs["wait local"] if reads.has_local else 0.0
@@ -189,6 +208,11 @@ def _latency(demand: Demand, costs: Costs, missing: float, misses: NearMisses) -
         waits += reads.per_warp * slowest
     turnover = (demand.waves - 1.0) * demand.group_warps * costs["turnover"]
     return demand.serial_warps * waits + turnover
+
+
+def _barrier_wait(demand: Demand, costs: Costs) -> float:
+    """Return the wait of a warp at a barrier, in ns: longer for more warps. The cost is that of eight."""
+    return costs["wait barrier"] * math.sqrt(demand.group_warps / _BARRIER_WARPS)
 
 
 def _read_latencies(
