@@ -47,7 +47,7 @@ def test_a_loop_is_unrolled_by_what_the_machine_says() -> None:
     assert per_warp(usual, CostClass.FLOAT_ADD) == 64
     assert per_warp(usual, CostClass.LOAD) == 64
     assert per_warp(usual, CostClass.BRANCH) == pytest.approx(64 / 4 + 1, abs=1)
-    assert sum(one.waits for one in usual.rounds) / usual.warps == 64 / 4 / 2, "with reads ahead"
+    assert sum(one.waits for one in usual.rounds) / usual.warps == 64 / 4 / 4, "with reads ahead"
     never = counted(ROWS, "rows", np.int32(64), machine=Machine(unrolled_trips=1))
     assert sum(one.waits for one in never.rounds) / never.warps == 64
 
@@ -135,7 +135,7 @@ def test_loops_of_more_trips_than_are_unrolled_whole_are_not() -> None:
     }
     """
     assert sum(one.waits for one in counted(source, "many").rounds) / 32 == pytest.approx(
-        33 / 4 / 2
+        33 / 4 / 4
     )
 
 

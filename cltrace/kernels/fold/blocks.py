@@ -275,7 +275,7 @@ class _Folding:
             case Offset() if self._address_forms.get(item.result) is AddressForm.NEAR:
                 return True
             case Load(_, _, pointer, space, _) | Store(_, _, pointer, space, _):
-                return space == PRIVATE and self._is_register(pointer)
+                return space == PRIVATE and _is_register(self._defined, pointer)
             case Binary() | Negate() if not self._has_item_loops and self._contraction.is_part(
                 item
             ):
@@ -307,12 +307,13 @@ class _Folding:
         is_single = self._uses[item.result] == 1
         return is_single and isinstance(user, Binary) and user.operator in operators
 
-    def _is_register(self, pointer: int) -> bool:
-        """Return True for a pointer to a constant place in a private variable, which is a register."""
-        item = self._defined.get(pointer)
-        if isinstance(item, Offset):
-            return not item.terms and self._is_register(item.pointer)
-        return isinstance(item, Allocate)
+
+def _is_register(defined: Mapping[int, Instruction], pointer: int) -> bool:
+    """Return True for a pointer to a constant place in a private variable, which is a register."""
+    item = defined.get(pointer)
+    if isinstance(item, Offset):
+        return not item.terms and _is_register(defined, item.pointer)
+    return isinstance(item, Allocate)
 
 
 def _is_to_float(item: Convert) -> bool:

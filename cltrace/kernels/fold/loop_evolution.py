@@ -204,7 +204,7 @@ class LoopEvolution:
                 begin = self._begin(phi)
                 if moving in {phi, following} and step and begin is not None and limit is not None:
                     first = begin + step if moving == following else begin
-                    return self._count_trips(first, step, limit, is_left=is_left)
+                    return _count_trips(self.loop, first, step, limit, is_left=is_left)
         return None
 
     def has_known_step(self) -> bool:
@@ -262,18 +262,6 @@ class LoopEvolution:
             return False
         steps = {item.left, item.right} - {phi}
         return len(steps) == 1 and self.of(steps.pop()) <= Evolution.INVARIANT
-
-    def _count_trips(self, first: int, step: int, limit: int, *, is_left: bool) -> int | None:
-        """Return the trips of a loop whose comparison sees `first`, then `step` more per trip."""
-        compare = _PREDICATES.get(self.loop.comparison.predicate)
-        if compare is None:
-            return None
-        for trips in range(1, _MAX_TRIPS + 1):
-            operands = (first, limit) if is_left else (limit, first)
-            if compare(*operands) != self.loop.continues_when:
-                return trips
-            first += step
-        return None
 
     def _compute(self, slot: int) -> Evolution:
         if slot in self._all_constants:
@@ -340,6 +328,21 @@ class LoopEvolution:
         """Yield the instructions of the loop's blocks."""
         for number in self.blocks:
             yield from self._function.blocks[number].instructions
+
+
+def _count_trips(
+    loop: CanonicalLoop, first: int, step: int, limit: int, *, is_left: bool
+) -> int | None:
+    """Return the trips of a loop whose comparison sees `first`, then `step` more per trip."""
+    compare = _PREDICATES.get(loop.comparison.predicate)
+    if compare is None:
+        return None
+    for trips in range(1, _MAX_TRIPS + 1):
+        operands = (first, limit) if is_left else (limit, first)
+        if compare(*operands) != loop.continues_when:
+            return trips
+        first += step
+    return None
 
 
 def _evolution_of_result(

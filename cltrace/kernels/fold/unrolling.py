@@ -51,7 +51,8 @@ class UnrolledLoop:
 
     `is_whole` if these are all of its trips, `is_sequential` if a trip may need what the one before has
     computed, `is_in_step` if work-items wait for each other in each trip, so that trips stay one after
-    another, `is_outermost` if no other loop is around it.
+    another. `is_unrolled_again` is whether a compiler makes further copies of a short body: if no loop is
+    around it, and no work-item waits for others in it.
     """
 
     evolution: LoopEvolution
@@ -59,7 +60,7 @@ class UnrolledLoop:
     is_whole: bool
     is_sequential: bool
     is_in_step: bool = False
-    is_outermost: bool = True
+    is_unrolled_again: bool = True
 
     @classmethod
     def of(
@@ -73,8 +74,9 @@ class UnrolledLoop:
     ) -> "UnrolledLoop":
         """Return a loop of a kernel that is unrolled."""
         is_sequential = has_sequential_trips(kernel.function, evolution)
-        is_outermost = kernel.graph.loops[evolution.loop.number].parent < 0
-        return cls(evolution, trips, is_whole, is_sequential, is_in_step, is_outermost)
+        is_inner = kernel.graph.loops[evolution.loop.number].parent >= 0
+        again = not is_inner and not _synchronising(evolution)
+        return cls(evolution, trips, is_whole, is_sequential, is_in_step, again)
 
     @property
     def overlaps_operations(self) -> bool:
@@ -92,7 +94,7 @@ class UnrolledLoop:
         `trip_operations`) is unrolled further, and those of the next copies begin before the results of
         this one are used: NVIDIA's assembler leaves 16 reads of a register each in flight, 8 of two, and
         4 of `float4`. So a product of a matrix and a vector takes 24 ns a trip on an H200, and 54 of
-        `double`. In a loop within another one it leaves fewer.
+        `double`. In a loop within another one, or with barriers, it leaves fewer.
 
         A loop that is still tested before its first trip, as a size is read there, is unrolled later and
         has no such reads: 6.8 ns a trip for a sum over local memory, 4.4 where the size is a variable.
@@ -101,7 +103,7 @@ class UnrolledLoop:
             return 1.0
         writes = any(places_of(item) for item in self.evolution.instructions() if may_write(item))
         waits = writes or self.evolution.is_tested_first or not self.evolution.has_constant_step()
-        in_flight = _REGISTERS_READ if self.is_outermost else _REGISTERS_READ / 2
+        in_flight = _REGISTERS_READ if self.is_unrolled_again else _REGISTERS_READ / 2
         return 1.0 if waits else max(in_flight / max(self._read_registers() * self.trips, 1), 1.0)
 
     def _read_registers(self) -> float:
