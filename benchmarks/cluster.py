@@ -40,9 +40,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        found = figures(
-            Path(scratch), arguments.ranks, arguments.launches, max(arguments.rounds, 2)
-        )
+        found = figures(Path(scratch), arguments.ranks, arguments.launches, arguments.rounds)
     whole = {
         "machine": platform.platform(),
         "cores": os.cpu_count(),

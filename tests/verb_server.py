@@ -35,6 +35,7 @@ PRELOADED: Final = (
     "cltrace.cli",
     *(f"cltrace.commands.{verb}" for verb in sorted(SERVED | {"calibrate"})),
     *(f"cltrace.commands.power.{action.module}" for action in ACTIONS.values()),
+    "cltrace.commands.shared.predicted_summary",
     "cltrace.predict.traces",
     "cltrace.power.energy",
     "cltrace.timeline.timekeeping",

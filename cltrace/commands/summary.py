@@ -11,17 +11,12 @@ from cltrace.commands.shared.argument_types import (
     parse_natural,
 )
 from cltrace.commands.shared.documents import add_format_argument, print_document
-from cltrace.commands.shared.messages import DelayedProgress
 from cltrace.commands.shared.trace_argument import add_trace_argument, open_trace
 from cltrace.errors import UsageError
-from cltrace.predict.trace_profile import choose_profiles, devices_of_trace, predict_devices
 from cltrace.report.activity import SORT_KEYS
 from cltrace.report.document import Document
-from cltrace.report.prediction import missing_notes, prediction_tables
-from cltrace.report.profile_caveats import prediction_caveats
 from cltrace.report.selection import Selection
 from cltrace.report.summary import DIMENSIONS, SummaryOptions, summary
-from cltrace.trace.reader import Trace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,25 +87,14 @@ def execute(arguments: argparse.Namespace) -> int:
         )
         document = summary(trace, options)
         if arguments.predict is not None:
-            document = _add_predictions(document, trace, arguments.predict, options.top)
+            # The import of what counts and predicts takes as long as a summary.
+            from cltrace.commands.shared.predicted_summary import add_predictions  # noqa: PLC0415
+
+            document = add_predictions(document, trace, arguments.predict, options.top)
     if arguments.table is not None:
         document = _select_table(document, arguments.table)
     print_document(document, color=arguments.color, output_format=arguments.format)
     return 0
-
-
-def _add_predictions(document: Document, trace: Trace, name: str, top: int | None) -> Document:
-    """Return the summary with predicted times. Raises: `ProfileError` without a profile."""
-    choice = choose_profiles(devices_of_trace(trace), [name] if name else [])
-    with DelayedProgress("counting") as progress:
-        predictions = predict_devices(trace, choice, progress=progress)
-    tables = prediction_tables(predictions, top=top)
-    return replace(
-        document,
-        facts=[*document.facts, *prediction_caveats(predictions)],
-        tables=[*document.tables, *(table for table in tables if table.rows)],
-        notes=[*document.notes, *missing_notes(choice)],
-    )
 
 
 def _select_table(document: Document, name: str) -> Document:

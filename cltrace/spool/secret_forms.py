@@ -21,6 +21,22 @@ ELEMENT: Final = re.compile(
     rf"(?P<name><(?:\w+:)?(?P<field>{NAME})(?:\s[^<>]*)?>)(?P<value>[^<]+)(?=</)"
 )
 """An element of XML with a text."""
+TAG: Final = re.compile(
+    rf"<(?:\w+:)?(?P<element>{NAME})(?P<attributes>\s[^<>]*)>(?:(?P<text>[^<]+)(?=</))?"
+)
+"""The begin of an element of XML or HTML with attributes, and its text."""
+ATTRIBUTE: Final = re.compile(
+    r"(?P<before>(?<![\w:.-])(?P<name>[\w:.-]{1,100})\s*=\s*)(?P<value>\\?\"[^\"]*\"|\\?'[^']*'|[^\s\"'/]+)"
+)
+NAMING_ATTRIBUTES: Final = ("name", "key", "id", "type", "property")
+"""Attributes whose value names what an element has."""
+VALUE_ATTRIBUTES: Final = ("value", "content", "text", "data", "default")
+LETTER_OPTION: Final = re.compile(
+    r"(?P<name>(?<!\S)-[a-zA-Z]\s+[\"']?)(?P<value>[^\s\"']{8,128})(?=[\"']?(?:\s|$))"
+)
+"""A word behind the letter of an option."""
+FILE_LETTERS: Final = frozenset("CDILdfio")
+"""Letters of options that take files and directories."""
 SET: Final = re.compile(rf"(?P<name>\sset\s+(?:\S*[:/.])?(?P<field>{NAME})\s+)(?P<value>[^\s;|&]+)")
 """A setting of a program's configuration, as `aws configure set NAME VALUE` writes it."""
 WORD: Final = re.compile(r"[^\s\"']+")
@@ -80,11 +96,16 @@ _PIPED: Final = re.compile(
     r"(?=\s*\|[^|;&\n]{0,200}?\s(?:-S\b|--password-stdin|--passphrase-fd|--with-token|--stdin))"
 )
 """A password that a shell gives to the standard input of a program."""
+_HERE: Final = re.compile(
+    r"(?P<name>\s(?:-S\b|--password-stdin|--passphrase-fd|--with-token|--stdin)[^|;&<\n]{0,200}<<<\s*)"
+    r"(?P<value>'[^']+'|\"[^\"]+\"|[^\s;|&]+)"
+)
+"""A password that a shell gives to the standard input of a program as a string."""
 _PRIVATE_KEY: Final = re.compile(
     r"(?P<name>-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----)(?P<value>.*?)(?=-----END|$)", re.DOTALL
 )
 FORMS: Final = (
     _PRIVATE_KEY, _WEBHOOK, _HEADER, _USER, _USER_WITH_SLASH, _USER_WITHOUT_SCHEME, _BEARER, _BASIC,
-    _LOGIN, _LETTER, _ORACLE, _NETRC, _PIPED,
+    _LOGIN, _LETTER, _ORACLE, _NETRC, _PIPED, _HERE,
 )  # fmt: skip
 """Forms whose `value` is a secret whatever it is."""

@@ -65,6 +65,10 @@ _PLACE: Final = re.compile(
     r".*[/\s].*|.*\.[A-Za-z]\w{0,4}|[\d.:xX]+|0[xX][\da-fA-F]{1,16}[uUlL]{0,3}|\w+\(.*", re.DOTALL
 )
 """Paths, file names, sentences, numbers, addresses and expressions."""
+_NUMBERED: Final = re.compile(r"[A-Za-z]+[-_]?\d+")
+"""A word with a number, as `run12345`: the name of one among several."""
+_IDENTITIES: Final = {"session", "sessionid", "sid"}
+"""Last parts that name one among several, too."""
 _MIN_LENGTH: Final = 8
 _QUOTES: Final = "\\\"'"
 
@@ -94,11 +98,12 @@ def is_reference(value: str) -> bool:
 
 def is_secret_macro(name: str, value: str) -> bool:
     """Return True if the value of a macro is a secret. `PASS` and `AUTH` name ordinary ones, too."""
+    plain = value.strip(_QUOTES)
     if not is_secret(name, value):
         return False
-    return _PART.findall(name)[-1].lower() not in _SECRET_PARTS or looks_secret(
-        value.strip(_QUOTES)
-    )
+    if secrecy_of(name) is Secrecy.POSSIBLE and _NUMBERED.fullmatch(plain):
+        return False
+    return _last_part(name) not in _SECRET_PARTS or looks_secret(plain)
 
 
 def is_secret(name: str, value: str) -> bool:
@@ -109,6 +114,12 @@ def is_secret(name: str, value: str) -> bool:
         return False
     if _SHORT_NUMBER.fullmatch(plain) or ("token" in name.lower() and _AMOUNT.fullmatch(plain)):
         return False
+    if (
+        secrecy is Secrecy.POSSIBLE
+        and _last_part(name) in _IDENTITIES
+        and _NUMBERED.fullmatch(plain)
+    ):
+        return False
     return secrecy is Secrecy.CERTAIN or looks_secret(plain)
 
 
@@ -117,6 +128,11 @@ def looks_secret(value: str) -> bool:
     has_letters, has_others = re.search(r"[A-Za-z]", value), re.search(r"[\d!#$%&*^?@]", value)
     is_mixed = has_letters is not None and has_others is not None
     return is_mixed and len(value) >= _MIN_LENGTH and _PLACE.fullmatch(value) is None
+
+
+def _last_part(name: str) -> str:
+    last: str = _PART.findall(name)[-1]
+    return last.lower()
 
 
 def _is_certain(parts: list[str]) -> bool:

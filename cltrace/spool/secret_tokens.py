@@ -31,6 +31,37 @@ words are none."""
 _MIN_RANDOM: Final = 20
 """Letters and digits in a row, of which the randomness is judged."""
 
+_NO_NAME: Final = re.compile(r"[!#$%&@^]")
+"""Signs that passwords have, and names of things have not."""
+_NAME_SIGNS: Final = re.compile(r"[\s/\\.,:;=<>(){}\[\]|*?\"'~]")
+"""Signs of paths, numbers, patterns, addresses and code."""
+_ORDINARY: Final = re.compile(r"[$%]\w+|\$\{\w+\}|%.*%.*|[\w-]+@[\w-]+|@\w+")
+"""Variables, formats, users at hosts and names of files with arguments."""
+_SPOKEN: Final = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}(?![a-z])")
+"""Parts of a name that may be words, as `Res` and `Net` of `ResNet50`."""
+_MIN_PASSWORD: Final = 8
+_MAX_PASSWORD: Final = 128
+
+
+def is_generated(word: str) -> bool:
+    """Return True for a word of 8 or more characters that a generator of passwords may have made.
+
+    It has three of capitals, small letters, digits and signs, and at most half of its letters are in
+    parts that may be spoken, unless it has a sign that names have not.
+    """
+    if not _MIN_PASSWORD <= len(word) <= _MAX_PASSWORD or not word.isascii():
+        return False
+    if _NAME_SIGNS.search(word) or _ORDINARY.fullmatch(word):
+        return False
+    has_sign = _NO_NAME.search(word) is not None
+    kinds = (str.isdigit, str.isupper, str.islower)
+    if has_sign + sum(any(map(kind, word)) for kind in kinds) < 3:
+        return False
+    if has_sign:
+        return True
+    spoken = sum(len(part) for part in _SPOKEN.findall(word) if re.search("[aeiouyAEIOUY]", part))
+    return "-" not in word and "_" not in word and 2 * spoken <= sum(map(str.isalpha, word))
+
 
 def is_random(word: str) -> bool:
     """Return True for a word with a long stretch of capitals, small letters and digits in no order."""

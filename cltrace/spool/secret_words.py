@@ -6,15 +6,21 @@ from typing import Final
 
 from cltrace.spool.secret_forms import (
     ASSIGNMENT,
+    ATTRIBUTE,
     CALL,
     ELEMENT,
     ENCODED,
+    FILE_LETTERS,
     FORMS,
+    LETTER_OPTION,
     LIST,
     NAME,
+    NAMING_ATTRIBUTES,
     QUOTED,
     SET,
+    TAG,
     VALUE,
+    VALUE_ATTRIBUTES,
     WORD,
 )
 from cltrace.spool.secret_names import (
@@ -26,16 +32,17 @@ from cltrace.spool.secret_names import (
     secrecy_of,
 )
 from cltrace.spool.secret_programs import MENTIONED, PROGRAMS
-from cltrace.spool.secret_tokens import ISSUED, RANDOM, is_random
+from cltrace.spool.secret_tokens import ISSUED, RANDOM, is_generated, is_random
 
 MASK: Final = "***"
 
-_FLAG: Final = re.compile(rf"(?P<dashes>-{{0,2}})(?P<name>{NAME})")
+_FLAG: Final = re.compile(rf"(?P<dashes>-{{0,2}})(?P<name>{NAME})(?P<colon>:?)")
 _FLAG_OR_LETTER: Final = re.compile(r"--|-.?$")
 """Words that are no values: flags of words, and of single letters."""
 _WHOLE_ASSIGNMENT: Final = re.compile(
     rf"(?P<name>(?:(?P<macro>-D)|--?|/)?(?P<field>{NAME})(?:=|:(?=[^\s/])))(?P<value>.+)", re.DOTALL
 )
+_QUOTES: Final = "\\\"'"
 _QUOTE: Final = re.compile(r"[rbfuRBFU]{0,2}(\\?[\"'])")
 _MAX_NAMES: Final = 8
 _MAX_BEFORE: Final = 8
@@ -57,6 +64,9 @@ def mask_words(words: Sequence[str]) -> tuple[str, ...]:
             masked.append(MASK)
             flag = None
             continue
+        if position and _is_behind_letter(words[position - 1], word):
+            masked.append(MASK)
+            continue
         masked.append(_mask_after(words[max(position - _MAX_BEFORE, 0) : position], word))
         flag = _FLAG.fullmatch(word) if masked[-1] == word else None
     return tuple(masked)
@@ -72,6 +82,8 @@ def _mask_plain(text: str) -> str:
     # A command line may have two passwords of one program.
     for form in (*FORMS, *PROGRAMS, *PROGRAMS) if MENTIONED.search(text) else FORMS:
         text = form.sub(_mask_form, text)
+    text = TAG.sub(_mask_tag, text)
+    text = LETTER_OPTION.sub(_mask_letter, text)
     for named in (QUOTED, ELEMENT, SET):
         text = named.sub(_mask_field, text)
     for pattern in (ASSIGNMENT, CALL):
@@ -84,7 +96,13 @@ def _is_value(flag: re.Match[str], word: str) -> bool:
     """Return True if the word behind an option is a secret, or behind the name of one."""
     if not is_secret(flag["name"], word):
         return False
-    return bool(flag["dashes"]) or looks_secret(word)
+    return bool(flag["dashes"] or flag["colon"]) or looks_secret(word)
+
+
+def _is_behind_letter(option: str, word: str) -> bool:
+    """Return True for a generated word behind the letter of an option that takes no file."""
+    is_letter = len(option) == 2 and option[0] == "-" and option[1].isalpha()
+    return is_letter and option[1] not in FILE_LETTERS and is_generated(word)
 
 
 def _mask_after(before: Sequence[str], word: str) -> str:
@@ -140,6 +158,31 @@ def _mask_form(match: re.Match[str]) -> str:
 
 def _mask_field(match: re.Match[str]) -> str:
     return match["name"] + MASK if is_secret(match["field"], match["value"]) else match[0]
+
+
+def _mask_letter(match: re.Match[str]) -> str:
+    is_file = match["name"][1] in FILE_LETTERS
+    return match["name"] + MASK if not is_file and is_generated(match["value"]) else match[0]
+
+
+def _mask_tag(match: re.Match[str]) -> str:
+    """Return the begin of an element, masked. An attribute names what it has, or its own name does."""
+    attributes = {found["name"].lower(): found["value"] for found in ATTRIBUTE.finditer(match[0])}
+    names = [attributes[name].strip(_QUOTES) for name in NAMING_ATTRIBUTES if name in attributes]
+    if not names or secrecy_of(match["element"]) is Secrecy.CERTAIN:
+        names.append(match["element"])
+
+    def mask(found: re.Match[str]) -> str:
+        is_value = found["name"].lower() in VALUE_ATTRIBUTES
+        if not is_value or not any(is_secret(name, found["value"]) for name in names):
+            return found[0]
+        quote = _QUOTE.match(found["value"])
+        return found["before"] + (quote[1] + MASK + quote[1] if quote else MASK)
+
+    text = match["text"]
+    is_hidden = text is not None and any(is_secret(name, text) for name in names)
+    begin = match[0].removesuffix(text) if text else match[0]
+    return ATTRIBUTE.sub(mask, begin) + (MASK if is_hidden else text or "")
 
 
 def _mask_named(pattern: re.Pattern[str], text: str) -> str:

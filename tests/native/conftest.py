@@ -1,5 +1,7 @@
 """Fixtures of the layer's tests: the built layer, compiled programs, recorded runs."""
 
+import fcntl
+import hashlib
 import os
 import subprocess
 from collections.abc import Callable
@@ -18,6 +20,7 @@ from cltrace.intercept.native.build import (
 )
 from cltrace.intercept.native.environment import LAYERS_VARIABLE, layered_environment
 from cltrace.intercept.native.settings import write_layer_settings
+from cltrace.kernels.launches.settings import CACHE_VARIABLE
 from cltrace.spool.reader import ProcessSpool, read_parts
 from cltrace.spool.settings import Settings
 from tests.conftest import needs
@@ -105,18 +108,45 @@ class Toolbox:
         )
 
 
+class BuiltLayers:
+    """Layers built during this run of the tests, each once for all workers.
+
+    `directory` is shared by the workers and removed at the end of the run.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def find(self, compiler: Compiler, extra: tuple[str, ...]) -> Path:
+        """Return the layer built with `extra` flags. Raises: `LayerError`."""
+        words = "\0".join((*compiler.command, compiler.version, *extra))
+        library = self._directory / f"{hashlib.sha256(words.encode()).hexdigest()[:16]}.so"
+        with library.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not library.exists():
+                unfinished = library.with_suffix(".new")
+                compile_layer(compiler, unfinished, extra)
+                unfinished.rename(library)
+        return library
+
+
 @pytest.fixture(scope="session")
-def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
+def layers() -> BuiltLayers:
+    """The layers that tests share."""
+    return BuiltLayers(Path(os.environ[CACHE_VARIABLE], "layers"))
+
+
+@pytest.fixture(scope="session")
+def toolbox(tmp_path_factory: pytest.TempPathFactory, layers: BuiltLayers) -> Toolbox:
     """The layer and the programs as users get them."""
     compiler = next(find_compilers(), None)
     needs(compiler is not None, "a C compiler")
     # The loader of pyopencl's wheel dies in a program that is not Python.
     needs(find_library("OpenCL") is not None, "an OpenCL loader: ocl-icd-libopencl1")
     assert compiler is not None
-    directory = tmp_path_factory.mktemp("native")
-    layer = directory / "layer.so"
-    compile_layer(compiler, layer, WARNINGS_AS_ERRORS)
-    return Toolbox(compiler, layer, directory)
+    layer = layers.find(compiler, WARNINGS_AS_ERRORS)
+    return Toolbox(compiler, layer, tmp_path_factory.mktemp("native"))
 
 
 Record = Callable[..., RecordedRun]
@@ -132,4 +162,4 @@ def record(toolbox: Toolbox, tmp_path: Path) -> Record:
     return run
 
 
-__all__ = ["RecordedRun", "Toolbox"]
+__all__ = ["BuiltLayers", "RecordedRun", "Toolbox"]

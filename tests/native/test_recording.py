@@ -29,10 +29,9 @@ from cltrace.events.tables import (
     STAMPS,
     arguments_table,
 )
-from cltrace.intercept.native.build import compile_layer
 from cltrace.spool.layout import untraced_reasons
 from cltrace.spool.settings import Settings
-from tests.native.conftest import Record, Toolbox
+from tests.native.conftest import BuiltLayers, Record, Toolbox
 
 pytestmark = pytest.mark.opencl
 
@@ -188,10 +187,9 @@ def test_without_settings_nothing_is_recorded(toolbox: Toolbox, tmp_path: Path) 
 
 @pytest.mark.parametrize("program", [["launches", "100000", "700"], ["matrix"], ["threads"]])
 def test_stamps_are_read_between_commands_of_an_exclusive_driver(
-    toolbox: Toolbox, tmp_path: Path, program: list[str]
+    toolbox: Toolbox, layers: BuiltLayers, tmp_path: Path, program: list[str]
 ) -> None:
-    layer = tmp_path / "exclusive.so"
-    compile_layer(toolbox.compiler, layer, ("-DEXCLUSIVE_DRIVER=true", *toolbox.extra))
+    layer = layers.find(toolbox.compiler, ("-DEXCLUSIVE_DRIVER=true", *toolbox.extra))
     name, *words = program
     command = [str(toolbox.program(name)), *words]
     usual = toolbox.record(tmp_path / "usual", command)

@@ -1,12 +1,14 @@
 """A run of eight ranks, as docs/cluster.md has it: a dataset for DuckDB and Dask, and one timeline."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import cltrace
-from tests.conftest import PROGRAMS, Runner, finished
+from tests.conftest import CLTRACE, PROGRAMS, Runner, clean_environment, finished
+from tests.verb_server import VerbServer
 
 pytestmark = pytest.mark.opencl
 
@@ -16,19 +18,21 @@ Sums = dict[tuple[int, str], tuple[int, int]]
 
 
 @pytest.fixture(scope="module")
-def ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ranks(tmp_path_factory: pytest.TempPathFactory, verb_server: Callable[[], VerbServer]) -> Path:
     """A directory with a trace of each rank, and a dataset with an export of each."""
     directory = tmp_path_factory.mktemp("ranks")
     for rank in range(RANKS):
         name = f"rank{rank}"
-        told = {"OMPI_COMM_WORLD_RANK": str(rank)}
         ticks = [sys.executable, PROGRAMS / "tick.py", *("x" * rank)]
-        for words, env in (
-            (["run", "-q", "-o", f"{name}.cltrace", *ticks], told),
-            (["export", f"{name}.cltrace", "-o", f"dataset/{name}.parquet"], {}),
-        ):
-            done = finished([sys.executable, "-m", "cltrace", *words], directory, env=env)
-            assert done.status == 0, done.stderr
+        recorded = finished(
+            [*CLTRACE, "run", "-q", "-o", f"{name}.cltrace", *ticks],
+            directory,
+            env={"OMPI_COMM_WORLD_RANK": str(rank)},
+        )
+        assert recorded.status == 0, recorded.stderr
+        words = ["export", f"{name}.cltrace", "-o", f"dataset/{name}.parquet"]
+        status, _, said = verb_server().run(words, directory, clean_environment())
+        assert status == 0, said
     return directory
 
 

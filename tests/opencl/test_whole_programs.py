@@ -13,8 +13,6 @@ from tests.conftest import clean_environment, needs
 pytestmark = pytest.mark.opencl
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-BUILDS_MOST = "scans"
-"""The program whose builds take longest. `make bench-tenth` runs it, too."""
 MODULES = {"filters": "gputools", "transforms": "reikna", "tuning": "kernel_tuner"}
 
 
@@ -24,13 +22,7 @@ def programs() -> list[str]:
     return sorted(file.stem for file in files if file.stem not in {"__init__", "request"})
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow) if name == BUILDS_MOST else name
-        for name in programs()
-    ],
-)
+@pytest.mark.parametrize("name", programs())
 def test_programs_do_their_work_with_and_without_profiling(name: str) -> None:
     module = MODULES.get(name, "pyopencl")
     needs(find_spec(module) is not None or name in {"filters", "tuning"}, module)

@@ -36,8 +36,11 @@ EXAMPLES = [
         pytest.param("pyopencl", f"examples/{name}.py", marks=pytest.mark.slow)
         for name in ("demo_elementwise", "black-hole-accretion")
     ),
-    *(("reikna", f"examples/demo_{name}.py") for name in ("specialized_fft", "struct_reduce")),
-    pytest.param("reikna", "examples/demo_specgram.py", marks=pytest.mark.slow),
+    ("reikna", "examples/demo_struct_reduce.py"),
+    *(  # transforms: as those of real numbers, and of a whole program
+        pytest.param("reikna", f"examples/demo_{name}.py", marks=pytest.mark.slow)
+        for name in ("specialized_fft", "specgram")
+    ),
     pytest.param(
         "reikna",
         "examples/demo_real_to_complex_fft.py",
