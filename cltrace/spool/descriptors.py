@@ -7,12 +7,32 @@ A program that limits itself to few descriptors needs them all: there a file is 
 
 import fcntl
 import os
+import sys
 from pathlib import Path
+from typing import Final
 
 from cltrace.spool.layout import FILE_MODE
 
 _MIN_DESCRIPTOR = 200
 """Lowest number to use. Programs get the lowest free one: they expect 0 to 2, and sometimes 3."""
+_COPYING: Final = frozenset({0x9123683E, 0x2FC12FC1, 0xCA451A4E, 0xF2F52010})
+"""Types of btrfs, ZFS, bcachefs and F2FS, as `statfs` tells them."""
+_STATUS_BYTES: Final = 512
+"""More than a `struct statfs` has, which begins with the type."""
+
+
+def copies_on_write(descriptor: int) -> bool:
+    """Return True if the file system of a file writes each page to a new place.
+
+    A store into a mapped page raises a fatal signal there if a full disk or a quota has no space for it,
+    even if the file has it. In C: `intercept/native/layer/stop_page.c`.
+    """
+    import ctypes  # noqa: PLC0415 - most users of descriptors do not need it
+
+    status = ctypes.create_string_buffer(_STATUS_BYTES)
+    if ctypes.CDLL(None).fstatfs(descriptor, status) != 0:
+        return True
+    return int.from_bytes(status.raw[: ctypes.sizeof(ctypes.c_long)], sys.byteorder) in _COPYING
 
 
 class PersistentFile:

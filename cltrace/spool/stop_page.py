@@ -12,7 +12,7 @@ from mmap import mmap
 from pathlib import Path
 from typing import Final
 
-from cltrace.spool.descriptors import PersistentFile
+from cltrace.spool.descriptors import PersistentFile, copies_on_write
 from cltrace.spool.layout import STOP_FILE
 
 PAGE_BYTES: Final = 512
@@ -79,8 +79,12 @@ class StopPage:
         """Return the page's words in memory: `stopped_host_ns`, `missing` and `unrecorded_forks`.
 
         Who sets the first of them tells a stop for `reason`, unless another was told before. The mapping
-        lives as long as the result. Raises: `OSError`.
+        lives as long as the result. Raises: `OSError`, also where a store could need more space.
         """
+        is_copying = copies_on_write(self._file.descriptor())
+        self._file.release()
+        if is_copying:
+            raise OSError(errno.EOPNOTSUPP, "a store into a mapped page may need space")
         report = self._read()
         if not report.stopped_host_ns:
             self._write(replace(report, reason=reason))

@@ -8,6 +8,7 @@ address of its dispatch table, which is not the text of a number. So `strtod` co
 the object's address, which is not 0, into the slot. It needs no lock and works in any thread at any time.
 
 The slots are a file in the spool, so objects destroyed while the interpreter shuts down are seen too.
+Where a file system copies pages on writes, a full disk has no space for that: the slots are in memory.
 """
 
 import ctypes
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from cltrace.spool.descriptors import PersistentFile
+from cltrace.spool.descriptors import PersistentFile, copies_on_write
 from cltrace.spool.layout import SLOTS_FILE
 
 if TYPE_CHECKING:
@@ -95,8 +96,11 @@ class ReleaseSlots:
         # A write into the mapping without allocated space would raise a fatal signal.
         descriptor = self._file.descriptor()
         try:
-            os.posix_fallocate(descriptor, position, _CHUNK_BYTES)
-            address = _map(None, mmap.MAP_SHARED, descriptor, position)
+            if copies_on_write(descriptor):
+                address = _map(None, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+            else:
+                os.posix_fallocate(descriptor, position, _CHUNK_BYTES)
+                address = _map(None, mmap.MAP_SHARED, descriptor, position)
         finally:
             self._file.release()
         words = (ctypes.c_uint64 * _SLOTS_PER_CHUNK).from_address(address)
