@@ -59,6 +59,63 @@ def test_what_is_clicked_stays_until_escape(open_text: OpenText) -> None:
     assert not page.locator("#clear").is_visible()
 
 
+@pytest.mark.firefox
+@pytest.mark.parametrize("dark", ["light", "dark"])
+def test_the_tree_shows_who_takes_each_outcome(open_text: OpenText, dark: str) -> None:
+    opened = open_events(open_text, record_sum("sum_by_stride", 64), dark)
+    page = opened.page
+    nodes = page.locator("#tree [role=treeitem]")
+    first = [text.replace("\n", " ").split() for text in nodes.all_inner_texts()[4:7]]
+    assert first[0][:3] == ["30", "loop", "for"]
+    assert [line[0] for line in first[1:]] == ["trip", "32"]
+    trip = nodes.nth(5)
+    assert "7\u202f168" not in trip.inner_text()
+    assert trip.locator(".amount").inner_text() == "1\u202f024, 6\u202f144×"
+    true = nodes.nth(7)
+    true.hover()
+    assert page.locator("#choice").inner_text() == "line 32: true"
+    assert page.locator("#histogram .is-faded").count() == 1
+    assert "sums[at] += sums[at + s]" in "".join(
+        page.locator("#source li.is-marked .text").all_inner_texts()
+    )
+    page.mouse.move(5, 5)
+    page.locator("#histogram button").first.hover()
+    assert page.locator("#tree .is-faded").count() > 0
+    assert "of 1\u202f024" in trip.locator(".amount").inner_text()
+
+
+def test_the_tree_is_walked_by_keys(open_text: OpenText) -> None:
+    page = open_events(open_text, record_sum("sum_by_stride", 64)).page
+    page.locator("#tree [tabindex='0']").focus()
+    focused = "document.activeElement.ariaLabel"
+    for key, label in (
+        ("End", "line 36 false"),
+        ("ArrowLeft", "condition of line 36"),
+        ("ArrowUp", "line 30 false"),
+        ("Home", "begin"),
+        ("ArrowRight", "condition of line 25"),
+    ):
+        page.keyboard.press(key)
+        assert page.evaluate(focused).startswith(label)
+    page.keyboard.press("Enter")
+    assert page.locator("#clear").is_visible()
+
+
+def test_a_donut_marks_the_work_items_of_its_warps(open_text: OpenText) -> None:
+    page = open_events(open_text, record_tile(16)).page
+    page.locator(".donut").nth(0).focus()
+    assert page.locator(".donut.is-chosen").count() == 1
+    pixels = (
+        "(() => { const c = document.getElementById('image');"
+        " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+        " let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] === 255; return n; })()"
+    )
+    assert page.evaluate(pixels) == 1344 * 32
+    page.keyboard.press("Enter")
+    page.mouse.move(5, 5)
+    assert page.locator("#choice").inner_text() == "work-items of warps of kind 1"
+
+
 def test_donuts_are_the_proxy_warps(open_text: OpenText) -> None:
     opened = open_events(open_text, record_tile(16))
     numbers = opened.page.locator(".donut text").all_text_contents()

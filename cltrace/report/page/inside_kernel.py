@@ -20,6 +20,7 @@ from cltrace.report.kernel_events import (
 )
 from cltrace.report.page.assembly import INSIDE_PAGE, assemble_page, assemble_pair
 from cltrace.report.page.columns import pack_columns
+from cltrace.report.page.inside_tree import tree_values
 from cltrace.report.untrusted_text import escape_controls
 
 _MAX_STREAMS: Final = 250
@@ -46,6 +47,7 @@ def render_inside_page(analysis: EventAnalysis) -> str:
             "group": events.items.group,
             "warp": events.items.warp,
             "stream": _stream_numbers(events, streams),
+            "proxy": _proxy_numbers(analysis),
             **{f"value_{name}": column for name, column in shown_values.columns.items()},
             **{f"event_{name}": column for name, column in _columns(shown).items()},
         }
@@ -56,6 +58,7 @@ def render_inside_page(analysis: EventAnalysis) -> str:
         **_memory(analysis),
         **_launch(events),
         "values": shown_values.numbers,
+        "pictures": [],
         "shown_groups": shown_groups.tolist(),
         "columns": [asdict(layout) for layout in columns.layouts],
     }
@@ -100,6 +103,7 @@ def _branches(analysis: EventAnalysis) -> Mapping[str, Any]:
         "stream_count": len(analysis.streams),
         "proxies": [_proxy(proxy, numbers) for proxy in analysis.proxies[:_MAX_PROXIES]],
         "proxy_count": len(analysis.proxies),
+        "tree": tree_values(analysis),
     }
 
 
@@ -200,6 +204,15 @@ def _stream_numbers(events: LaunchEvents, streams: Sequence[StreamShare]) -> NDA
     numbers = np.full(len(events.streams.parent), -1, np.int64)
     numbers[[share.node for share in streams]] = np.arange(len(streams))
     return numbers[events.items.stream]
+
+
+def _proxy_numbers(analysis: EventAnalysis) -> NDArray[np.int64]:
+    """Return the position of each work-item's proxy warp among those shown, -1 for the others."""
+    events = analysis.events
+    numbers = np.full(len(events.warp_operations), -1, np.int64)
+    for number, proxy in enumerate(analysis.proxies[:_MAX_PROXIES]):
+        numbers[proxy.warps] = number
+    return numbers[events.items.warp]
 
 
 def _stream(events: LaunchEvents, share: StreamShare) -> Mapping[str, Any]:
