@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from cltrace.kernels import Argument, BufferArgument, ImageArgument, parse
+from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.records import EventMemory, LaunchEvents
 from cltrace.report.kernel_events import analyse_events
 from cltrace.report.page.inside_kernel import render_inside_page, render_inside_pair
@@ -165,6 +167,44 @@ def test_faults_lead_to_their_lines(open_text: OpenText) -> None:
     fault.click()
     assert "sums[at] += sums[at + s]" in page.locator("#source li.is-marked .text").inner_text()
     assert page.locator("#source li.has-fault").count() == 1
+
+
+MIRRORED = """__kernel void mirrored(__write_only image2d_t out, __global ushort *sums)
+{   //@bind image out
+    const int x = get_global_id(0), y = get_global_id(1);
+    if (x < 4)
+        sums[y % 2 * 8] = x;
+    write_imagef(out, (int2)(15 - x, y), (float4)(x));
+}
+"""
+
+
+@pytest.mark.firefox
+def test_a_picture_shows_who_writes_each_element(open_text: OpenText) -> None:
+    arguments: list[Argument] = [ImageArgument(16, 8), BufferArgument(32)]
+    events = record_events(parse(MIRRORED), "mirrored", (16, 8), (16, 2), arguments)
+    page = open_events(open_text, events).page
+    note = page.locator("#image-note")
+    assert note.inner_text() == "out by who writes it, 16 × 8"
+    page.locator("#histogram button").nth(1).focus()  # those on the left
+    assert note.inner_text() == "32 of 128 written elements"
+    opaque = (
+        "(() => { const c = document.getElementById('image');"
+        " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+        " return [...Array(c.width * c.height).keys()].filter(i => d[4 * i + 3] === 255); })()"
+    )
+    assert page.evaluate(opaque) == [16 * y + x for y in range(8) for x in range(12, 16)]
+    canvas = page.locator("#image")
+    canvas.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    assert note.inner_text() == "out(1, 1): written by work-item 30"
+    assert page.locator("#choice").inner_text() == "out(1, 1)"
+    assert page.locator("#histogram .is-faded").count() == 1
+    page.keyboard.press("Escape")
+    page.locator("#picture").select_option(label="sums, as written")
+    canvas.hover(position={"x": 1, "y": 1})
+    assert "written by work-items 0, 1, 2, 3, 32, 33 and 10 more" in note.inner_text()
 
 
 def test_hostile_names_stay_text(open_text: OpenText) -> None:

@@ -3,6 +3,7 @@
     //@watch sums
     //@emit float partial[l] = sums[l]
     //@bind line partial
+    //@bind image out 256
 
 Other compilers ignore them. An emission becomes a call at its place, without which the source stays as
 it is; no line is added or moved.
@@ -40,6 +41,7 @@ _CONDITION: Final = re.compile(r"\?|&&|\|\|")
 _CHANGE: Final = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|\batom(?:ic)?_")
 _WORDS: Final = ("watch", "emit", "bind")
 _NO_INDEX: Final = "~(ulong)0"
+_MAX_WIDTH: Final = 1 << 22
 
 
 class Chart(StrEnum):
@@ -49,6 +51,8 @@ class Chart(StrEnum):
     SCATTER = "scatter"
     MULTI_BAR = "multibar"
     STACKED_AREA = "stackedarea"
+    IMAGE = "image"
+    """A picture of memory, by which work-items write each element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +72,11 @@ class Emission:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A chart of emitted values."""
+    """A chart of emitted values, or a picture of memory with `width` elements per row; 0: as it fits."""
 
     chart: Chart
     names: tuple[str, ...]
+    width: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +144,9 @@ def read_annotations(source: str, emissions: Sequence[str] = ()) -> AnnotatedSou
     insertions.sort(key=lambda item: item.begin)
     emitted = {item.emission.name for item in insertions}
     for begin, binding in bindings:
-        for name in binding.names:
-            if name not in emitted:
-                raise _error(source, begin, f"no value {name} is emitted")
+        missing = [name for name in binding.names if name not in emitted]
+        if missing and binding.chart is not Chart.IMAGE:
+            raise _error(source, begin, f"no value {missing[0]} is emitted")
     return AnnotatedSource(
         _insert(source, insertions),
         tuple(dict.fromkeys(watched)),
@@ -186,7 +191,18 @@ def _binding(source: str, begin: int, text: str) -> Binding:
     kind = charts.get(chart.lower().removesuffix("chart"))
     if kind is None:
         raise _error(source, begin, f"{chart!r} is no chart: {', '.join(charts)}")
+    if kind is Chart.IMAGE:
+        return _picture(source, begin, names)
     return Binding(kind, tuple(_names(source, begin, " ".join(names))))
+
+
+def _picture(source: str, begin: int, words: Sequence[str]) -> Binding:
+    """Return the picture of a memory object: its name, and the number of elements per row."""
+    name, *widths = words or [""]
+    is_valid = all(width.isdecimal() and 0 < int(width) <= _MAX_WIDTH for width in widths)
+    if not _NAME.fullmatch(name) or len(widths) > 1 or not is_valid:
+        raise _error(source, begin, f"{' '.join(words)!r} is not NAME [WIDTH] of memory")
+    return Binding(Chart.IMAGE, (name,), *map(int, widths))
 
 
 def _insertion(source: str, begin: int, end: int, text: str) -> _Insertion:

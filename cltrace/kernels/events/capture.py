@@ -23,6 +23,7 @@ from cltrace.kernels.events.launch_code import (
     check_watched,
     event_memories,
     event_sites,
+    note_absent,
 )
 from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.observer import EventObserver
@@ -269,8 +270,5 @@ class _Launch:
         assumptions = describe_assumptions(self._kernel, self._unknowns)
         texts = (f"{row.place}: {row.what} is assumed: {row.meaning}" for row in assumptions)
         names = {part.name for part in run.memory.memory.objects[1:]}
-        unused = [name for name in self._annotated.watched if name not in names]
-        ignored = (
-            f"@watch {name}: {self._kernel.function.name} accesses no {name}" for name in unused
-        )
+        ignored = note_absent(self._annotated, names, self._kernel.function.name)
         return (*texts, *ignored, *sorted(run.notes | run.memory.memory.faults()))

@@ -19,6 +19,7 @@ from cltrace.kernels.events.launch_code import (
     block_operations,
     check_watched,
     event_memories,
+    note_absent,
 )
 from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.observer import find_barriers
@@ -196,4 +197,6 @@ class DeviceLaunch:
             and argument.contents is None
             and (index in self._read_contents or self._annotated.emissions)
         )
-        return (*images, *unknown)
+        names = {part.name for part in self._site_facts.memories}
+        ignored = note_absent(self._annotated, names, self._name)
+        return (*images, *unknown, *ignored)

@@ -1,11 +1,12 @@
 """What a launch's code says of its events: operations of blocks, places of accesses, memory objects."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
-from cltrace.kernels.events.annotations import AnnotatedSource
+from cltrace.kernels.events.annotations import AnnotatedSource, Chart
 from cltrace.kernels.events.observer import find_barriers
 from cltrace.kernels.events.records import EventKind, EventMemory, EventSite
+from cltrace.kernels.execute.images import Image
 from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.memory import MemoryObject
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
@@ -54,9 +55,26 @@ def event_sites(kernel: PreparedKernel, assumed: Collection[int] = ()) -> tuple[
 def event_memories(memory: LaunchMemory) -> tuple[EventMemory, ...]:
     """Return the memory objects of a launch, in the order of their numbers."""
     return tuple(
-        EventMemory(_memory_name(part, number), SPACE_NAMES[part.space], part.size_bytes)
+        _event_memory(part, number, memory.images.get(number))
         for number, part in enumerate(memory.memory.objects[1:], 1)
     )
+
+
+def _event_memory(part: MemoryObject, number: int, image: Image | None) -> EventMemory:
+    name, space = _memory_name(part, number), SPACE_NAMES[part.space]
+    if image is None:
+        return EventMemory(name, space, part.size_bytes)
+    sides = (image.width, image.height, image.depth)
+    return EventMemory(name, space, part.size_bytes, sides, image.texel_bytes)
+
+
+def note_absent(annotated: AnnotatedSource, names: Collection[str], kernel: str) -> Iterator[str]:
+    """Yield a note for each memory that annotations name and that a kernel does not access."""
+    pictures = (item.names[0] for item in annotated.bindings if item.chart is Chart.IMAGE)
+    for word, wanted in (("watch", annotated.watched), ("bind image", pictures)):
+        for name in wanted:
+            if name not in names:
+                yield f"@{word} {name}: {kernel} accesses no {name}"
 
 
 def check_watched(watched: Collection[str], names: Collection[str]) -> None:

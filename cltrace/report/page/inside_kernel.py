@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.compiler import SOURCE_NAME
+from cltrace.kernels.events.annotations import Chart
 from cltrace.kernels.events.decisions import decode_stream
 from cltrace.kernels.events.proxy_warps import ProxyWarp, StreamShare
 from cltrace.kernels.events.records import AccessTable, EventKind, LaunchEvents
@@ -20,6 +21,7 @@ from cltrace.report.kernel_events import (
 )
 from cltrace.report.page.assembly import INSIDE_PAGE, assemble_page, assemble_pair
 from cltrace.report.page.columns import pack_columns
+from cltrace.report.page.inside_pictures import find_pictures
 from cltrace.report.page.inside_tree import tree_values
 from cltrace.report.untrusted_text import escape_controls
 
@@ -41,6 +43,7 @@ def render_inside_page(analysis: EventAnalysis) -> str:
     shown, shown_groups = _shown_events(events)
     shown_values = _shown_values(events, shown_groups)
     streams = analysis.streams[:_MAX_STREAMS]
+    pictures = find_pictures(events)
     columns = pack_columns(
         {
             "item": events.items.item,
@@ -48,6 +51,7 @@ def render_inside_page(analysis: EventAnalysis) -> str:
             "warp": events.items.warp,
             "stream": _stream_numbers(events, streams),
             "proxy": _proxy_numbers(analysis),
+            **pictures.columns,
             **{f"value_{name}": column for name, column in shown_values.columns.items()},
             **{f"event_{name}": column for name, column in _columns(shown).items()},
         }
@@ -58,7 +62,7 @@ def render_inside_page(analysis: EventAnalysis) -> str:
         **_memory(analysis),
         **_launch(events),
         "values": shown_values.numbers,
-        "pictures": [],
+        "pictures": pictures.values,
         "shown_groups": shown_groups.tolist(),
         "columns": [asdict(layout) for layout in columns.layouts],
     }
@@ -136,6 +140,7 @@ def _memory(analysis: EventAnalysis) -> Mapping[str, Any]:
         "bindings": [
             {"chart": binding.chart.value, "names": [*map(escape_controls, binding.names)]}
             for binding in events.bindings
+            if binding.chart is not Chart.IMAGE
         ],
         "epochs": _epochs(events),
         "races": _races(analysis),

@@ -147,7 +147,7 @@ export class BranchView {
     }
     const shown = this.model.streams[stream];
     byId("histogram-note").textContent = shown
-      ? `${shorten(shown.bits) || "no condition"}: ${countText(shown.items)} work-items, ${countText(shown.length)} conditions`
+      ? `${shorten(shown.bits) || "no condition"}: ${countText(shown.items)} work-items, ${countText(shown.length)} ${shown.length === 1 ? "condition" : "conditions"}`
       : this.summary;
   }
 }
