@@ -108,11 +108,14 @@ class DeviceLaunch:
         options = read_options(self._options).passed
         return [option for option in options if not option.startswith(("-D", "-U"))]
 
-    def typed_arguments(self) -> Iterator[tuple[Argument, np.dtype[np.generic] | None]]:
-        """Yield the arguments, each with the type of a number; None for other arguments."""
-        for parameter, argument in zip(self._kernel.parameters, self._arguments, strict=True):
+    def typed_arguments(
+        self,
+    ) -> Iterator[tuple[Argument, np.dtype[np.generic] | None, str]]:
+        """Yield the arguments, each with the type of a number, None for others, and its type's name."""
+        parameters = zip(self._kernel.parameters, self._parameters, strict=True)
+        for (parameter, named), argument in zip(parameters, self._arguments, strict=True):
             is_number = isinstance(parameter.type, IntegerType | FloatType)
-            yield argument, dtype_of(parameter.type) if is_number else None
+            yield argument, dtype_of(parameter.type) if is_number else None, named.type
 
     def events(self, log: EventLog, max_events: int) -> LaunchEvents:
         """Return the events of a log.
@@ -177,7 +180,7 @@ class DeviceLaunch:
         names = {part.name for part in event_memories(self._own_memory)}
         return DeviceAccesses(
             self._kernel,
-            event_memories(self._own_memory),
+            self._own_memory,
             frozenset(self._watched | (names & {*self._annotated.watched})),
             self._annotated.is_added,
         )
@@ -185,11 +188,6 @@ class DeviceLaunch:
     def _notes(self) -> tuple[str, ...]:
         """Return notes of contents that are not known and that events may depend on."""
         pairs = enumerate(zip(self._parameters, self._arguments, strict=True))
-        images = [
-            f"{parameter.name}: a device records no accesses of images"
-            for parameter, argument in zip(self._parameters, self._arguments, strict=True)
-            if isinstance(argument, ImageArgument)
-        ]
         unknown = (
             f"{parameter.name}: its contents are not known; the device had zeros"
             for index, (parameter, argument) in pairs
@@ -199,4 +197,4 @@ class DeviceLaunch:
         )
         names = {part.name for part in self._site_facts.memories}
         ignored = note_absent(self._annotated, names, self._name)
-        return (*images, *unknown, *ignored)
+        return (*unknown, *ignored)

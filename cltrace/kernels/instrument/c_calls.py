@@ -6,6 +6,7 @@ from typing import Final
 from cltrace.errors import UnsupportedKernelError
 from cltrace.kernels.builtins.function_kinds import EMISSION_PREFIX
 from cltrace.kernels.builtins.mangling import ParameterKind, Signature, base_name, demangle
+from cltrace.kernels.execute.image_calls import ImageCall, read_image_call
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.instrument.c_types import (
     SPACE_QUALIFIERS,
@@ -14,7 +15,7 @@ from cltrace.kernels.instrument.c_types import (
     c_type,
     is_truth,
 )
-from cltrace.kernels.instrument.event_log import record_access, record_value
+from cltrace.kernels.instrument.event_log import record_access, record_texel, record_value
 from cltrace.kernels.ir.instructions import Call
 from cltrace.kernels.ir.types import (
     VOID,
@@ -24,6 +25,7 @@ from cltrace.kernels.ir.types import (
     Type,
     VectorType,
     element_of,
+    is_float,
     size_bytes,
     stored_bytes,
 )
@@ -103,14 +105,24 @@ class Calls:
         elif name == "printf":
             yield f"{self._slot(call.result)} = 0;" if call.result >= 0 else ";"
         else:
-            yield from self._recorded(sites, name)
+            yield from self._recorded(call, signature, sites)
             yield self._builtin(call, signature, name)
 
-    def _recorded(self, sites: Sequence[Site], name: str) -> Iterator[str]:
-        """Yield the records of a function's accesses, but of images: their texels have no address."""
+    def _recorded(self, call: Call, signature: Signature, sites: Sequence[Site]) -> Iterator[str]:
+        """Yield the records of a function's accesses: of images by coordinates, of memory by address."""
+        image = read_image_call(call, signature)
         for site in sites:
-            if not isinstance(self._type_of(site.pointer), OpaqueType):
-                yield record_access(site.number, self._address(site, name))
+            if image is None:
+                yield record_access(site.number, self._address(site, base_name(signature)))
+            else:
+                yield record_texel(site.number, list(self._coordinates(image)))
+
+    def _coordinates(self, image: ImageCall) -> Iterator[str]:
+        """Yield the bits of an image's coordinates."""
+        kind, position = self._type_of(image.position), self._slot(image.position)
+        for axis in range(image.coordinates):
+            part = f"({position}).s{axis}" if isinstance(kind, VectorType) else position
+            yield f"as_uint({part})" if is_float(kind) else f"(uint)({part})"
 
     def _value_bits(self, slot: int) -> str:
         """Return a value's bits: integers in 64 bits, other numbers as `double` or `float` has them."""
