@@ -1,17 +1,21 @@
 """Images of launches whose events a device records: the texels that the executor names, in any format."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import cltrace
 from cltrace.errors import UnsupportedKernelError
 from cltrace.kernels import Argument, BufferArgument, parse
 from cltrace.kernels.arguments import ImageArgument, SamplerArgument
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.device_launch import DeviceLaunch
+from cltrace.kernels.events.files import read_events
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.runs.device_events import prepare_launch, record_on_device
+from tests.conftest import Runner
 from tests.kernels.device_launches import event_differences
 
 pytestmark = pytest.mark.opencl
@@ -133,3 +137,52 @@ def test_images_that_no_device_is_given_are_refused() -> None:
     launch = DeviceLaunch(parse(source), "f", (8,), (8,), [ImageArgument(8), BufferArgument(4)])
     with pytest.raises(UnsupportedKernelError, match="an argument image1d_buffer_t"):
         prepare_launch(launch)
+
+
+PROGRAM = """
+import numpy as np, pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+kernel = cl.Program(context, '''
+__kernel void brighten(__global float4 *x, __write_only image2d_t out)
+{ write_imagef(out, (int2)(get_global_id(0), get_global_id(1)), x[get_global_id(1)]); }
+__kernel void edges(__read_only image2d_t in, __write_only image2d_array_t out, __global int *n)
+{
+    const int x = get_global_id(0), y = get_global_id(1);
+    const float4 v = read_imagef(in, (int2)(x, y));
+    if (v.x > v.z && v.w < 0.5f)
+        write_imagef(out, (int4)(x, y, y & 1, 0), v);
+    else
+        atomic_inc(n);
+}''').build()
+flags, order, kind = cl.mem_flags, cl.channel_order.BGRA, cl.channel_type.UNORM_INT8
+texels = (np.arange(16 * 8 * 4) * 7919 % 251).astype(np.uint8)
+form = cl.ImageFormat(order, kind)
+image = cl.create_image(context, flags.READ_ONLY | flags.COPY_HOST_PTR, form, (16, 8), hostbuf=texels)
+out = cl.create_image(context, flags.READ_WRITE, form, (16, 8, 2), is_array=True)
+n = cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=np.zeros(1, np.int32))
+kernel.edges(queue, (16, 8), (8, 2), image, out, n)
+count = np.empty(1, np.int32)
+cl.enqueue_copy(queue, count, n)
+print(count[0])
+"""
+
+
+def test_the_images_of_a_traced_launch_are_those_of_the_program(
+    run: Runner, tmp_path: Path
+) -> None:
+    done = run("run", "--inside", "edges", "-q", "-o", "t.cltrace", "-c", PROGRAM)
+    assert (done.status, done.stderr) == (0, "")
+    again = run("kernel", "t.cltrace", "--kernel", "edges", "--events", "again.events")
+    assert again.status == 0, again.stderr
+    columns = ["item", "kind", "line", "memory", "offset_bytes"]
+    texts = []
+    for name in ("t.events", "again.events"):
+        with cltrace.load(tmp_path / name) as events:
+            accesses = events["accesses"][columns].sort_values(columns)
+            texts.append(accesses.to_csv(index=False))
+        memories = {item.name: item for item in read_events(tmp_path / name).memories}
+        assert (memories["out"].sides, memories["out"].element_bytes) == ((16, 8, 2), 4)
+    assert texts[0] == texts[1]
+    assert texts[0].count("atomic") == int(done.stdout)
+    assert 0 < int(done.stdout) < 128
