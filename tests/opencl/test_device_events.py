@@ -23,6 +23,7 @@ from tests.kernels.catalogue import CASES
 from tests.kernels.device_launches import device_launch, event_differences, executor_events
 from tests.kernels.inside import inside_program
 from tests.kernels.launches import contents_of
+from tests.unit.test_annotations import VECTORS
 
 pytestmark = pytest.mark.opencl
 
@@ -147,14 +148,26 @@ def test_values_are_those_of_the_executor() -> None:
     device = DeviceLaunch(*launch)
     events = device.events(record_on_device(device, DEVICE, ALL), ALL)
     expected = record_events(*launch)
+    assert value_rows(events) == value_rows(expected)
+    assert len(value_rows(events)) > 64 * 6
 
-    def rows(recorded: LaunchEvents) -> set[tuple[object, ...]]:
-        values = recorded.values
-        columns = (values.row, values.emission, values.index, values.value)
-        return set(zip(*(column.tolist() for column in columns), strict=True))
 
-    assert rows(events) == rows(expected)
-    assert len(rows(events)) > 64 * 6
+def value_rows(recorded: LaunchEvents) -> set[tuple[object, ...]]:
+    values = recorded.values
+    columns = (values.row, values.emission, values.index, values.value)
+    return set(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def test_components_of_vectors_are_recorded() -> None:
+    source = VECTORS.replace("half *x", "ushort *bits").replace("x[i]", "0.0f")
+    source = source.replace("vload_half(i, x)", "0.25f * i").replace("half8", "float8")
+    source = source.replace("#pragma OPENCL EXTENSION cl_khr_fp16 : enable", "")
+    arguments: list[Argument] = [BufferArgument(8)]
+    launch = DeviceLaunch(parse(source), "vectors", (4,), (4,), arguments)
+    events = launch.events(record_on_device(launch, DEVICE, ALL), ALL)
+    expected = record_events(parse(source), "vectors", (4,), (4,), arguments)
+    assert value_rows(events) == value_rows(expected)
+    assert len(value_rows(events)) == 4 * (4 + 3 + 8 + 1 + 2)
 
 
 def test_whole_work_groups_are_recorded_within_the_limit() -> None:

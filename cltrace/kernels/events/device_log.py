@@ -168,6 +168,9 @@ def _numbers(bits: NDArray[np.int64], type_name: str) -> NDArray[np.float64]:
     match type_name:
         case "float":
             return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+        case "half":
+            numbers = bits.astype(np.uint32).view(np.float32)
+            return numbers.astype(np.float16).astype(np.float64)
         case "double":
             return bits.view(np.float64)
         case "char" | "short" | "int":

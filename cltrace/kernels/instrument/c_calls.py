@@ -93,9 +93,7 @@ class Calls:
         if name in _DROPPED:
             return
         if name.startswith(EMISSION_PREFIX):
-            index, value = call.arguments
-            number = int(name.removeprefix(EMISSION_PREFIX))
-            yield record_value(number, self._slot(index), self._value_bits(value))
+            yield from self._emitted(call, int(name.removeprefix(EMISSION_PREFIX)))
         elif name.startswith(("llvm.memcpy", "llvm.memmove", "llvm.memset")):
             yield from self._copy(call, sites, is_fill=name.startswith("llvm.memset"))
         elif name.startswith("async_work_group_"):
@@ -124,12 +122,16 @@ class Calls:
             part = f"({position}).s{axis}" if isinstance(kind, VectorType) else position
             yield f"as_uint({part})" if is_float(kind) else f"(uint)({part})"
 
-    def _value_bits(self, slot: int) -> str:
-        """Return a value's bits: integers in 64 bits, other numbers as `double` or `float` has them."""
-        kind = self._type_of(slot)
-        if isinstance(kind, IntegerType):
-            return f"(ulong){self._slot(slot)}"
-        return f"(ulong)as_{'ulong' if stored_bytes(kind) == 8 else 'uint'}({self._slot(slot)})"
+    def _emitted(self, call: Call, first: int) -> Iterator[str]:
+        """Yield the records of a value, or of a vector's components, whose numbers begin with `first`."""
+        index, value = call.arguments
+        kind, text = self._type_of(value), self._slot(value)
+        if not isinstance(kind, VectorType):
+            yield record_value(first, self._slot(index), _value_bits(text, kind))
+            return
+        for part in range(kind.count):
+            bits = _value_bits(f"({text}).s{part:x}", kind.element)
+            yield record_value(first + part, self._slot(index), bits)
 
     def _address(self, site: Site, name: str) -> str:
         """Return the address of an access: that of `vload` and `vstore` has an offset in vectors."""
@@ -198,6 +200,13 @@ class Calls:
         yield f"({target} + {target_offset})[byte] = ({source} + {source_offset})[byte]; }}"
         if call.result >= 0:
             yield f"{self._slot(call.result)} = {event};"
+
+
+def _value_bits(text: str, kind: Type) -> str:
+    """Return a number's bits: integers in 64 bits, others as `double` or `float` has them."""
+    if isinstance(kind, IntegerType):
+        return f"(ulong){text}"
+    return f"(ulong)as_{'ulong' if stored_bytes(kind) == 8 else 'uint'}({text})"
 
 
 def _pointer(kind: ParameterKind, own: Type, function: str) -> str:
