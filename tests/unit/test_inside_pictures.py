@@ -7,6 +7,8 @@ from cltrace.kernels import Argument, BufferArgument, ImageArgument, parse
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.files import pack_events, read_events
 from cltrace.kernels.events.records import LaunchEvents
+from cltrace.report.kernel_events import analyse_events
+from cltrace.report.page.inside_kernel import render_inside_page
 from cltrace.report.page.inside_pictures import Pictures, find_pictures
 
 
@@ -72,3 +74,11 @@ def test_pictures_have_a_limit() -> None:
     pictures = find_pictures(events, 12)
     assert [item["is_cut"] for item in pictures.values] == [False, True]
     assert len(pairs_of(pictures, 1)) == 4
+
+
+def test_work_groups_without_accesses_are_shown_with_their_values() -> None:
+    source = """__kernel void f(int n) {
+    const int i = get_global_id(0); //@emit int twice = 2 * i
+}"""
+    page = render_inside_page(analyse_events(record(source, (16,), 3)))
+    assert '"shown_groups":[0,1]' in page

@@ -25,6 +25,7 @@ from cltrace.kernels.events.launch_code import (
     event_sites,
     note_absent,
 )
+from cltrace.kernels.events.named_lines import named_lines
 from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.observer import EventObserver
 from cltrace.kernels.events.records import DroppedEvents, ItemTable, LaunchEvents
@@ -86,8 +87,9 @@ def record_events(
     `UnsupportedKernelError` and `KernelExecutionError` as `count` does.
     """
     ndrange = nd_range(global_size, local_size, global_offset)
-    source, annotated = program.source, read_annotations(program.source, emissions)
-    if annotated.emissions:
+    source = program.source
+    annotated = read_annotations(named_lines(source).code, emissions)
+    if annotated.text != source:
         program = program.with_source(annotated.text)
     analysis = analyse_kernel(program, kernel, form)
     launch = _Launch(
@@ -185,7 +187,9 @@ class _Launch:
         self._watched = watched
         self._model: DecisionModel = find_decisions(
             analysis.full_kernel,
-            NegatedConditions(blank_comments(source)) if form is CodeForm.WRITTEN else None,
+            NegatedConditions(blank_comments(named_lines(source).code))
+            if form is CodeForm.WRITTEN
+            else None,
         )
         self._sizes = block_operations(analysis, annotated)
         self._own_sites = frozenset(
@@ -268,7 +272,10 @@ class _Launch:
 
     def _notes(self, run: _Execution) -> tuple[str, ...]:
         assumptions = describe_assumptions(self._kernel, self._unknowns)
-        texts = (f"{row.place}: {row.what} is assumed: {row.meaning}" for row in assumptions)
+        lines = named_lines(self._source)
+        texts = (
+            f"{lines.text(row.place)}: {row.what} is assumed: {row.meaning}" for row in assumptions
+        )
         names = {part.name for part in run.memory.memory.objects[1:]}
         ignored = note_absent(self._annotated, names, self._kernel.function.name)
         return (*texts, *ignored, *sorted(run.notes | run.memory.memory.faults()))

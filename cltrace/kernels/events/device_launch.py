@@ -21,6 +21,7 @@ from cltrace.kernels.events.launch_code import (
     event_memories,
     note_absent,
 )
+from cltrace.kernels.events.named_lines import named_lines
 from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.observer import find_barriers
 from cltrace.kernels.events.records import (
@@ -73,14 +74,15 @@ class DeviceLaunch:
         texts = (program.source, *program.headers.values())
         self._contracts = not any(map(_NO_CONTRACTION.search, texts))
         self._arguments = arguments
-        self._annotated = read_annotations(program.source, emissions)
-        if self._annotated.emissions:
+        code = named_lines(program.source).code
+        self._annotated = read_annotations(code, emissions)
+        if self._annotated.text != program.source:
             program = program.with_source(self._annotated.text)
         analysis = analyse_kernel(program, kernel, form)
         self._kernel = analysis.full_kernel
         self._parameters = program.kernels[kernel].parameters
         is_written = form is CodeForm.WRITTEN
-        negated = NegatedConditions(blank_comments(self._source)) if is_written else None
+        negated = NegatedConditions(blank_comments(code)) if is_written else None
         self._model = find_decisions(self._kernel, negated)
         self._read_contents = analysis.slice_inputs.contents
         self._operations = block_operations(analysis, self._annotated)

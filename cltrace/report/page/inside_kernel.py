@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cltrace.kernels.compiler import SOURCE_NAME
 from cltrace.kernels.events.annotations import Chart
 from cltrace.kernels.events.decisions import decode_stream
+from cltrace.kernels.events.named_lines import named_lines
 from cltrace.kernels.events.proxy_warps import ProxyWarp, StreamShare
 from cltrace.kernels.events.records import AccessTable, EventKind, LaunchEvents
 from cltrace.report.kernel_events import (
@@ -80,6 +81,7 @@ def _head(analysis: EventAnalysis) -> Mapping[str, Any]:
         ],
         "notes": [escape_controls(note) for note in document.notes],
         "source": [escape_controls(line) for line in _lines(analysis.events.source)],
+        "line_names": _line_names(analysis.events.source),
     }
 
 
@@ -87,6 +89,18 @@ def _lines(source: str) -> Sequence[str]:
     """Return the lines as the compiler counts them."""
     lines = source.replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
+
+
+def _line_names(source: str) -> Sequence[tuple[str, int]]:
+    """Return the file, "" for the source itself, and the number by which each line is named.
+
+    There are none without `#line` directives.
+    """
+    names = named_lines(source)
+    if not names.has_names:
+        return []
+    places = (names.place(SOURCE_NAME, line) for line in range(1, len(_lines(source)) + 1))
+    return [("" if file == SOURCE_NAME else escape_controls(file), line) for file, line in places]
 
 
 def _own_line(file: str, line: int) -> int:
@@ -118,7 +132,7 @@ def _memory(analysis: EventAnalysis) -> Mapping[str, Any]:
         "sites": [
             {
                 "line": _own_line(site.file, site.line),
-                "place": escape_controls(place_text(site).removeprefix(f"{SOURCE_NAME}:")),
+                "place": escape_controls(place_text(events, site).removeprefix(f"{SOURCE_NAME}:")),
                 "kind": site.kind.label,
                 "element": escape_controls(site.element),
                 "bytes": site.access_bytes,
@@ -251,7 +265,8 @@ def _shown_events(events: LaunchEvents) -> tuple[AccessTable, NDArray[np.int64]]
     """Return the events of the first recorded work-groups, and the numbers of these groups."""
     accesses = events.accesses
     group = events.items.group[accesses.row]
-    numbers, counts = np.unique(group, return_counts=True)
+    numbers, position = np.unique(events.items.group, return_inverse=True)
+    counts = np.maximum(np.bincount(position[accesses.row], minlength=len(numbers)), 1)
     count = max(int(np.searchsorted(np.cumsum(counts), _MAX_EVENTS, "right")), 1)
     chosen = numbers[:count]
     positions = np.flatnonzero(np.isin(group, chosen))[:_MAX_FIRST_EVENTS]

@@ -9,7 +9,7 @@ from cltrace.kernels.compiler import SOURCE_NAME
 from cltrace.kernels.events.branch_counts import DecisionCount
 from cltrace.kernels.events.records import Decision, DecisionKind, LaunchEvents
 from cltrace.kernels.events.semantic_tree import NO_DECISION, TreeNode, build_semantic_tree
-from cltrace.report.kernel_events import EventAnalysis
+from cltrace.report.kernel_events import EventAnalysis, place_text
 from cltrace.report.untrusted_text import escape_controls
 
 _MAX_DECISIONS: Final = 300
@@ -43,7 +43,8 @@ def _counts_by_decision(analysis: EventAnalysis) -> Mapping[int, DecisionCount]:
 def _node(
     events: LaunchEvents, node: TreeNode, texts: Sequence[str], count: DecisionCount | None
 ) -> Mapping[str, Any]:
-    target = "" if node.leads_to == NO_DECISION else _place(events.decisions[node.leads_to])
+    is_end = node.leads_to == NO_DECISION
+    target = "end" if is_end else _place(events, events.decisions[node.leads_to])
     return {
         "level": node.level,
         "decision": node.decision,
@@ -51,7 +52,7 @@ def _node(
         "label": _label(events, node),
         "text": texts[node.decision] if node.decision >= 0 else "",
         "lines": _lines(events, node),
-        "jump": "" if node.is_in_order else target or "end",
+        "jump": "" if node.is_in_order else target,
         **_counts(events, node, count),
     }
 
@@ -62,7 +63,7 @@ def _label(events: LaunchEvents, node: TreeNode) -> str:
         return "begin"
     decision = events.decisions[node.decision]
     if node.outcome < 0:
-        return _place(decision)
+        return _place(events, decision)
     if node.is_trip:
         return "trip"
     if decision.kind is DecisionKind.CASE:
@@ -70,9 +71,8 @@ def _label(events: LaunchEvents, node: TreeNode) -> str:
     return "true" if node.outcome else "false"
 
 
-def _place(decision: Decision) -> str:
-    is_own = decision.file == SOURCE_NAME
-    return str(decision.line) if is_own else escape_controls(f"{decision.file}:{decision.line}")
+def _place(events: LaunchEvents, decision: Decision) -> str:
+    return escape_controls(place_text(events, decision).removeprefix(f"{SOURCE_NAME}:"))
 
 
 def _texts(events: LaunchEvents) -> Sequence[str]:

@@ -93,7 +93,7 @@ class InsidePage {
     if (name) return name;
     if (proxy !== undefined) return `work-items of warps of kind ${proxy + 1}`;
     if (stream !== undefined) return `work-items of way ${stream + 1}`;
-    if (line !== undefined) return `line ${line}`;
+    if (line !== undefined) return `line ${this.model.lineName(line)}`;
     return place ? `${place.kind ?? "place"} ${countText(place.number)}`.replace("place", "bank or sector") : "";
   }
 

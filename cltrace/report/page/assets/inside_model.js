@@ -23,6 +23,18 @@ export class InsideModel {
     return events;
   }
 
+  /** Return the name of a line of the source, as its `#line` directives state it. */
+  lineName(line) {
+    const [file, number] = this.line_names[line - 1] ?? ["", line];
+    return file ? `${file}:${number}` : String(number);
+  }
+
+  /** Return true for a line that follows another one by name, too. */
+  areNeighbours(first, second) {
+    const [from, to] = [this.line_names[first - 1], this.line_names[second - 1]];
+    return !from || (from[0] === to[0] && from[1] + 1 === to[1]);
+  }
+
   isBarrier(event) {
     return this.sites[this.columns.event_site[event]].kind.endsWith("barrier");
   }

@@ -22,7 +22,7 @@ export class SourceView {
     const line = element(
       "li",
       { on: { mouseenter: () => this.highlight.show({ line: number }), click: () => this.highlight.keep({ line: number }) } },
-      element("span", { className: "number" }, String(number)),
+      element("span", { className: "number", title: this.model.lineName(number) }, String(this.model.line_names[number - 1]?.[1] ?? number)),
       element("span", { className: "mark" }),
       element("span", { className: "text" }, text),
     );

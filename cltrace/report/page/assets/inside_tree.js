@@ -63,9 +63,9 @@ export class TreeView {
   #highlightOf(node, at) {
     if (node.decision < 0) return { lines: node.lines, name: "begin of the kernel", node: at };
     const { line } = this.model.decisions[node.decision];
-    const place = line ? `line ${line}` : node.label;
+    const place = this.#placeOf(node);
     const lines = [...new Set([line, ...node.lines])].filter((number) => number > 0);
-    const name = node.outcome < 0 ? place : `line ${line}: ${node.label}`;
+    const name = node.outcome < 0 ? place : `${place}: ${node.label}`;
     return { streams: [...this.streamsOfNode[at].keys()], lines, name, node: at };
   }
 
@@ -87,7 +87,7 @@ export class TreeView {
 
   #rest(node) {
     const parts = [element("span", { className: "amount" }, this.#amount(node))];
-    if (node.lines.length) parts.push(element("span", { className: "lines" }, linesText(node.lines)));
+    if (node.lines.length) parts.push(element("span", { className: "lines" }, linesText(this.model, node.lines)));
     if (node.jump) parts.push(element("span", { className: "jump" }, node.jump === "end" ? "→ end" : `→ line ${node.jump}`));
     return parts;
   }
@@ -101,9 +101,15 @@ export class TreeView {
   #description(node) {
     const amount = node.items === null ? "" : `, ${countText(node.items)} work-items, ${countText(node.times)} times`;
     if (node.decision < 0) return `begin${amount}`;
-    const { line, kind } = this.model.decisions[node.decision];
-    const place = line ? `line ${line}` : node.label;
+    const { kind } = this.model.decisions[node.decision];
+    const place = this.#placeOf(node);
     return node.outcome < 0 ? `${kind} of ${place}: ${node.text}${amount}` : `${place} ${node.label}${amount}`;
+  }
+
+  #placeOf({ decision, outcome, label }) {
+    const { line } = this.model.decisions[decision];
+    if (line) return `line ${this.model.lineName(line)}`;
+    return outcome < 0 ? label : `decision ${decision + 1}`;
   }
 
   /** Return the lines from a node to the one above, as thick as the share of work-items, and its sign. */
@@ -208,14 +214,14 @@ export class TreeView {
 }
 
 /** Return lines as text, with ranges of neighbours. */
-function linesText(lines) {
+function linesText(model, lines) {
   const ranges = [];
   for (const line of lines) {
     const last = ranges.at(-1);
-    if (last && line === last[1] + 1) last[1] = line;
+    if (last && line === last[1] + 1 && model.areNeighbours(last[1], line)) last[1] = line;
     else ranges.push([line, line]);
   }
-  const texts = ranges.map(([first, last]) => (first === last ? String(first) : `${first}–${last}`));
+  const texts = ranges.map(([first, last]) => (first === last ? model.lineName(first) : `${model.lineName(first)}–${model.line_names[last - 1]?.[1] ?? last}`));
   return `${lines.length > 1 ? "lines" : "line"} ${texts.join(", ")}`;
 }
 
