@@ -11,7 +11,7 @@ import pytest
 import cltrace
 from cltrace.intercept.hooks import launch_contents
 from cltrace.intercept.sink import Sink
-from cltrace.kernels import Argument, BufferArgument, parse
+from cltrace.kernels import Argument, BufferArgument, LocalArgument, parse
 from cltrace.kernels.events.capture import EventLimits, record_events
 from cltrace.kernels.events.device_launch import DeviceLaunch
 from cltrace.kernels.events.records import LaunchEvents
@@ -156,6 +156,38 @@ def value_rows(recorded: LaunchEvents) -> set[tuple[object, ...]]:
     values = recorded.values
     columns = (values.row, values.emission, values.index, values.value)
     return set(zip(*(column.tolist() for column in columns), strict=True))
+
+
+COMPONENTS = """
+__kernel void components(__global float4 *x, __global uchar3 *y, __local short8 *t)
+{
+    const int i = get_global_id(0), l = get_local_id(0);
+    x[i].y += 2; x[i].zx = x[i].xy; x[i][i % 4] *= 3;
+    if (l % 2) y[i / 2].x = i; else y[i / 2].zy = (uchar2)(i, 7);
+    t[l].s5 = i; t[l].odd.x = 3; t[l].hi = 1;
+    x[i].w = t[l].s1 + t[l].s7;
+}
+"""
+
+
+def test_components_that_a_device_stores_are_those_of_the_executor() -> None:
+    arguments: list[Argument] = [
+        BufferArgument(1024, np.arange(256, dtype=np.float32)),
+        BufferArgument(128, np.zeros(128, np.uint8)),
+        LocalArgument(512),
+    ]
+    launch = (parse(COMPONENTS), "components", (64,), (32,), arguments)
+    device = DeviceLaunch(*launch)
+    log = record_on_device(device, DEVICE, ALL)
+    assert list(event_differences(record_events(*launch), device.events(log, ALL))) == []
+    x = np.arange(256, dtype=np.float32).reshape(64, 4)
+    x[:, 1] += 2
+    x[:, [2, 0]] = x[:, [0, 1]]
+    x[np.arange(64), np.arange(64) % 4] *= 3
+    x[:, 3] = 4
+    assert np.array_equal(log.outputs[0].view(np.float32).reshape(64, 4), x)
+    y = log.outputs[1].reshape(32, 4)
+    assert y[:, :3].tolist() == [[2 * i + 1, 7, 2 * i] for i in range(32)]
 
 
 def test_components_of_vectors_are_recorded() -> None:

@@ -13,12 +13,13 @@ from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.assumption_texts import describe_assumptions
 from cltrace.kernels.counts.assumptions import ScenarioRedirection
 from cltrace.kernels.counts.group_sampling import begin_execution, spread_groups
-from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
+from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
 from cltrace.kernels.counts.scenarios import TYPICAL_SCENARIO
 from cltrace.kernels.counts.unknowns import Unknowns, find_unknowns
 from cltrace.kernels.events.annotations import AnnotatedSource, blank_comments, read_annotations
 from cltrace.kernels.events.decisions import DecisionModel, find_decisions
 from cltrace.kernels.events.launch_code import (
+    analyse_for_events,
     block_operations,
     check_watched,
     event_memories,
@@ -91,7 +92,7 @@ def record_events(
     annotated = read_annotations(named_lines(source).code, emissions)
     if annotated.text != source:
         program = program.with_source(annotated.text)
-    analysis = analyse_kernel(program, kernel, form)
+    analysis = analyse_for_events(program, kernel, form)
     launch = _Launch(
         analysis,
         ndrange,

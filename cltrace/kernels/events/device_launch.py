@@ -10,12 +10,12 @@ import numpy as np
 from cltrace.events.event_logs import EventLog
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument
 from cltrace.kernels.compiler import CodeForm, read_options
-from cltrace.kernels.counts.kernel_analysis import analyse_kernel
 from cltrace.kernels.events.annotations import blank_comments, read_annotations
 from cltrace.kernels.events.decisions import find_decisions
 from cltrace.kernels.events.device_accesses import DeviceAccesses
 from cltrace.kernels.events.device_log import LogEntries
 from cltrace.kernels.events.launch_code import (
+    analyse_for_events,
     block_operations,
     check_watched,
     event_memories,
@@ -78,7 +78,7 @@ class DeviceLaunch:
         self._annotated = read_annotations(code, emissions)
         if self._annotated.text != program.source:
             program = program.with_source(self._annotated.text)
-        analysis = analyse_kernel(program, kernel, form)
+        analysis = analyse_for_events(program, kernel, form)
         self._kernel = analysis.full_kernel
         self._parameters = program.kernels[kernel].parameters
         is_written = form is CodeForm.WRITTEN

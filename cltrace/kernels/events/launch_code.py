@@ -2,15 +2,33 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
+from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
 from cltrace.kernels.events.annotations import AnnotatedSource, Chart
 from cltrace.kernels.events.observer import find_barriers
 from cltrace.kernels.events.records import EventKind, EventMemory, EventSite
 from cltrace.kernels.execute.images import Image
 from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.memory import MemoryObject
-from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_function
+from cltrace.kernels.flow.component_stores import with_component_stores
 from cltrace.kernels.ir.types import PRIVATE, SPACE_NAMES
+from cltrace.kernels.program import Program
+
+
+def analyse_for_events(program: Program, kernel: str, form: CodeForm) -> KernelAnalysis:
+    """Return the analysis of a kernel for its events: as written, components are stored alone.
+
+    Raises: as `analyse_kernel`.
+    """
+    analysis = analyse_kernel(program, kernel, form)
+    if form is CodeForm.OPTIMISED:
+        return analysis
+    function = with_component_stores(analysis.full_kernel.function)
+    if function is analysis.full_kernel.function:
+        return analysis
+    module = program.module(form)
+    return KernelAnalysis(prepare_function(function, module), module, program.source)
 
 
 def block_operations(analysis: KernelAnalysis, annotated: AnnotatedSource) -> Mapping[int, int]:
