@@ -29,6 +29,14 @@ def find_captured(trace: Trace) -> CapturedLaunch | None:
     return CapturedLaunch(str(rows[0][0]), str(rows[0][1])) if rows else None
 
 
+def why_not_captured(trace: Trace) -> str:
+    """Return why the buffers of the launch that was seen are not in a trace, "" if that is not known."""
+    rows = trace.rows(
+        "SELECT message FROM v_diagnostic WHERE code = 'contents-not-captured' LIMIT 1"
+    )
+    return str(rows[0][0]) if rows else ""
+
+
 def record_inside(path: Path, launch: CapturedLaunch, stream: TextIO | None) -> str:
     """Record the events of a launch of the trace at `path` beside it. Return why that failed, or "".
 

@@ -10,6 +10,7 @@ import pytest
 
 import cltrace
 from cltrace.intercept.hooks import launch_contents
+from cltrace.intercept.objects.arguments import freeze
 from cltrace.intercept.sink import Sink
 from cltrace.kernels import Argument, BufferArgument, LocalArgument, parse
 from cltrace.kernels.events.capture import EventLimits, record_events
@@ -271,16 +272,64 @@ def test_commands_that_end_only_if_the_program_goes_on_are_not_waited_for(
     queue, later = cl.CommandQueue(context), cl.UserEvent(context)
     notes: list[str] = []
     watch = launch_contents.LaunchContents(
-        Sink(), SpoolWriter(tmp_path), {}, lambda: 0, notes.append, "k", 1
+        Sink(), SpoolWriter(tmp_path), {}, lambda: 0, notes.append, "k", 1, lambda _: 0
     )
     buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 64)
     cl.enqueue_fill_buffer(queue, buffer, np.array(7, np.int32), 0, 64, wait_for=[later])
-    watch.launching("k", queue, [buffer.int_ptr], None)
+    watch.launching("k", queue, [freeze(buffer)], None)
     later.set_status(cl.command_execution_status.COMPLETE)
     queue.finish()
     assert notes == [
         "the buffers of k are not captured: commands before it had not ended after 0.05 s"
     ]
+
+
+SHARED = """
+import numpy as np, pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+program = cl.Program(context, '''
+__kernel void halve(__global const int *x, __global int *y)
+{ const int i = get_global_id(0); if (x[i] > 9) y[i / 2] = x[i]; else y[i] += 1; }''').build()
+flags = cl.svm_mem_flags.READ_WRITE
+x, y = (cl.SVMAllocation(context, 256, 64, flags, queue=queue) for _ in range(2))
+cl.enqueue_copy(queue, x, np.arange(64, dtype=np.int32) % 20)
+cl.enqueue_copy(queue, y, np.zeros(64, np.int32))
+kernel = program.halve
+FORM
+out = np.empty(64, np.int32)
+cl.enqueue_copy(queue, out, y)
+print(out.tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "kernel(queue, (64,), (32,), x, y)",
+        "kernel.set_args(x, y); cl.enqueue_nd_range_kernel(queue, kernel, (64,), (32,))",
+    ],
+)
+def test_shared_virtual_memory_of_a_launch_is_captured(
+    run: Runner, tmp_path: Path, form: str
+) -> None:
+    program = SHARED.replace("FORM", form)
+    plain = run("-c", program, command=[sys.executable])
+    done = run("run", "--inside", "halve", "-q", "-o", "t.cltrace", "-c", program)
+    assert (done.status, done.stdout, done.stderr) == (plain.status, plain.stdout, plain.stderr)
+    with cltrace.load(tmp_path / "t.events") as events:
+        assert events["branches"].stream.tolist() == [str(int(i % 20 > 9)) for i in range(64)]
+
+
+def test_shared_virtual_memory_within_an_allocation_is_refused(run: Runner, tmp_path: Path) -> None:
+    form = "kernel(queue, (32,), (32,), x, cl.SVM(np.frombuffer(memory, np.int32)[4:]))"
+    program = SHARED.replace("FORM", "memory = bytearray(512); " + form)
+    done = run("run", "--inside", "halve", "--no-summary", "-o", "t.cltrace", "-c", program)
+    assert (
+        "--inside: the buffers of halve are not captured: it gets shared virtual memory that begins "
+        "within an allocation"
+    ) in done.stderr
+    assert not (tmp_path / "t.events").exists()
 
 
 def test_a_launch_that_never_comes_is_told(run: Runner, tmp_path: Path) -> None:

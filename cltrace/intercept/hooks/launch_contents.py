@@ -1,5 +1,6 @@
 """Capture of all buffers and images of one launch, as the device has them right before it runs."""
 
+import ctypes
 import threading
 import time
 import zlib
@@ -16,6 +17,7 @@ from cltrace.events.apis import Api
 from cltrace.events.image_contents import ImageFormat, pack_image_format
 from cltrace.events.records import Content
 from cltrace.intercept.hooks.call_hook import HookedCall
+from cltrace.intercept.objects.arguments import Frozen, memory_handle, svm_address
 from cltrace.intercept.sink import Sink
 from cltrace.spool.writer import SpoolWriter
 
@@ -25,6 +27,7 @@ _ZLIB_LEVEL: Final = 1
 # These are taken before the hooks are installed.
 _READ: Final = _cl._enqueue_read_buffer
 _READ_IMAGE: Final = _cl._enqueue_read_image
+_READ_SVM: Final[Any] = getattr(_cl, "_enqueue_svm_memcpy", None)  # absent before OpenCL 2.0
 _MARK: Final = _cl._enqueue_marker_with_wait_list
 _FLUSH: Final = cl.CommandQueue.flush
 _IMAGE_TYPES: Final = frozenset(
@@ -44,7 +47,8 @@ _POLL_S: Final = 0.0005
 class LaunchContents:
     """Content capture of the `launch`-th launch of a kernel whose name matches `pattern`.
 
-    `numbers` are those of memory objects, by handle. `note` takes a message.
+    `numbers` are those of memory objects, by handle or address. `note` takes a message. `svm_bytes`
+    returns the size of the shared virtual memory that begins at an address, 0 if none does.
     """
 
     def __init__(
@@ -56,7 +60,9 @@ class LaunchContents:
         note: Callable[[str], None],
         pattern: str,
         launch: int,
+        svm_bytes: Callable[[int], int],
     ) -> None:
+        self._svm_bytes = svm_bytes
         self._sink = sink
         self._writer = writer
         self._numbers = numbers
@@ -83,12 +89,11 @@ class LaunchContents:
         self._note(f"the buffers of a launch cannot be captured: {fault!r}")
 
     def launching(
-        self, name: str, queue: cl.CommandQueue, handles: Iterable[int], wait_for: Any
+        self, name: str, queue: cl.CommandQueue, arguments: Iterable[Frozen], wait_for: Any
     ) -> None:
-        """Read the buffers of the launch that is looked for, once the commands before it have ended.
+        """Read the memory of the launch that is looked for, once the commands before it have ended.
 
-        `handles` are those of its memory objects, 0 for other arguments; `wait_for` are the events that
-        it waits for.
+        `wait_for` are the events that it waits for.
         """
         if not fnmatchcase(name, self._pattern):
             return
@@ -102,12 +107,21 @@ class LaunchContents:
                 f"{_PATIENCE_S:g} s"
             )
             return
+        passed = list(arguments)
+        shared = list(filter(None, map(svm_address, passed)))
+        if not all(map(self._svm_bytes, shared)):
+            self._note(
+                f"the buffers of {name} are not captured: it gets shared virtual memory that begins "
+                "within an allocation, or whose allocation was not seen"
+            )
+            return
         self._taken.contents = {}
-        for handle in dict.fromkeys(filter(None, handles)):
-            try:
-                self._read(queue, handle)
-            except (cl.Error, MemoryError) as error:
-                self._note(f"a buffer of {name} cannot be read: {error}")
+        for read, handles in ((self._read, map(memory_handle, passed)), (self._read_svm, shared)):
+            for handle in dict.fromkeys(filter(None, handles)):
+                try:
+                    read(queue, handle)
+                except (cl.Error, MemoryError) as error:
+                    self._note(f"a buffer of {name} cannot be read: {error}")
 
     def _read(self, queue: cl.CommandQueue, handle: int) -> None:
         memory: Any = cl.MemoryObject.from_int_ptr(handle, retain=True)  # its stubs say `object`
@@ -120,6 +134,16 @@ class LaunchContents:
             self._taken.contents[handle] = contents
         elif memory.type in _IMAGE_TYPES:
             self._taken.contents[handle] = _read_image(queue, handle)
+
+    def _read_svm(self, queue: cl.CommandQueue, address: int) -> None:
+        size_bytes = self._svm_bytes(address)
+        if size_bytes > MAX_BUFFER_BYTES:
+            self._note(f"{size_bytes:,} bytes of memory are too much to be captured")
+            return
+        contents = np.empty(size_bytes, np.uint8)
+        memory = (ctypes.c_uint8 * size_bytes).from_address(address)
+        _READ_SVM(queue, is_blocking=True, dst=cl.SVM(contents), src=cl.SVM(memory))
+        self._taken.contents[address] = contents
 
     def launched(
         self, circumstance_id: int, arguments_id: int, buffer_ids: tuple[int, ...]

@@ -87,8 +87,7 @@ def record_events(
     Raises: `ValueError` for invalid sizes, an unknown kernel or a watched name that the kernel lacks;
     `UnsupportedKernelError` and `KernelExecutionError` as `count` does.
     """
-    ndrange = nd_range(global_size, local_size, global_offset)
-    source = program.source
+    source, ndrange = program.source, nd_range(global_size, local_size, global_offset)
     annotated = read_annotations(named_lines(source).code, emissions)
     if annotated.text != source:
         program = program.with_source(annotated.text)
