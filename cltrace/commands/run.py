@@ -205,13 +205,12 @@ def _record_inside(path: Path, options: RecordingOptions, speaker: Speaker) -> N
     from cltrace.runs import inside_launch  # noqa: PLC0415 - rarely used
     from cltrace.trace.reader import Trace  # noqa: PLC0415 - loaded by `_load`
 
+    wanted = f"launch {options.settings.inside_launch} of {options.settings.inside_kernel}"
     with Trace(path) as trace:
         launch = inside_launch.find_captured(trace)
-        reason = inside_launch.why_not_captured(trace)
-    wanted = f"launch {options.settings.inside_launch} of {options.settings.inside_kernel}"
+        reason = inside_launch.why_not_captured(trace, wanted)
     if launch is None:
-        unknown = f"{wanted} was not seen, or has no buffers: see `cltrace info`"
-        speaker.error(f"--inside: {reason or unknown}")
+        speaker.error(f"--inside: {reason}")
         return
     failure = inside_launch.record_inside(
         path, launch, error_stream() if options.shows_summary else None

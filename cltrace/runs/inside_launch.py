@@ -29,12 +29,13 @@ def find_captured(trace: Trace) -> CapturedLaunch | None:
     return CapturedLaunch(str(rows[0][0]), str(rows[0][1])) if rows else None
 
 
-def why_not_captured(trace: Trace) -> str:
-    """Return why the buffers of the launch that was seen are not in a trace, "" if that is not known."""
+def why_not_captured(trace: Trace, wanted: str) -> str:
+    """Return why a trace does not have the buffers of the `wanted` launch."""
     rows = trace.rows(
         "SELECT message FROM v_diagnostic WHERE code = 'contents-not-captured' LIMIT 1"
     )
-    return str(rows[0][0]) if rows else ""
+    unknown = f"{wanted} was not seen, or has no buffers: see `cltrace info`"
+    return str(rows[0][0]) if rows else unknown
 
 
 def record_inside(path: Path, launch: CapturedLaunch, stream: TextIO | None) -> str:
