@@ -86,8 +86,8 @@ def _head(analysis: EventAnalysis) -> Mapping[str, Any]:
 
 
 def _lines(source: str) -> Sequence[str]:
-    """Return the lines as the compiler counts them."""
-    lines = source.replace("\r\n", "\n").split("\n")
+    """Return the lines as the compiler counts them, with blanks in place of tabs."""
+    lines = [line.expandtabs(4) for line in source.replace("\r\n", "\n").split("\n")]
     return lines[:-1] if lines[-1] == "" else lines
 
 

@@ -109,7 +109,8 @@ def _picture(
     within = np.arange(len(index)) - np.repeat(np.cumsum(spans) - spans, spans)
     element = accesses.offset_bytes[positions][index] // element_bytes + within
     pixel = np.clip(element, 0, count - 1) // per_pixel
-    pairs = np.unique(np.stack([pixel, accesses.row[positions][index]]), axis=1)
+    num_items = max(len(events.items.item), 1)
+    pairs = np.divmod(np.unique(pixel * num_items + accesses.row[positions][index]), num_items)
     columns, rows = _shape(events, memory, -(-count // per_pixel), widths.get(memory.name, 0))
     return _Picture(
         memory=memory,

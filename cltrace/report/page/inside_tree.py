@@ -87,7 +87,7 @@ def _texts(events: LaunchEvents) -> Sequence[str]:
         if shared[item.file, item.line] > 1:
             raw = line.encode("utf-8", "surrogateescape")[max(item.column - 1, 0) :]
             line = raw.decode("utf-8", "replace")
-        texts.append(escape_controls(line.strip()[:_MAX_TEXT]))
+        texts.append(escape_controls(line.expandtabs(4).strip()[:_MAX_TEXT]))
     return texts
 
 

@@ -55,7 +55,7 @@ export class BranchView {
     byId("histogram").append(...this.bars);
     byId("histogram").classList.toggle("is-dense", this.bars.length > 80);
     const rest = count > streams.length ? `, the ${countText(count - streams.length)} rarest not drawn` : "";
-    this.summary = `${countText(count)} ways through the kernel, of ${countText(itemCount)} work-items${rest}`;
+    this.summary = `${countText(count)} ${count === 1 ? "way" : "ways"} through the kernel, of ${countText(itemCount)} work-items${rest}`;
     byId("histogram-note").textContent = this.summary;
   }
 
