@@ -1,12 +1,16 @@
 """Pictures of memory: its elements, by the work-items that write them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from cltrace.errors import KernelError
 from cltrace.kernels import Argument, BufferArgument, ImageArgument, parse
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.files import pack_events, read_events
-from cltrace.kernels.events.records import LaunchEvents
+from cltrace.kernels.events.records import EventMemory, LaunchEvents
 from cltrace.report.kernel_events import analyse_events
 from cltrace.report.page.inside_kernel import render_inside_page
 from cltrace.report.page.inside_pictures import Pictures, find_pictures
@@ -82,3 +86,20 @@ def test_work_groups_without_accesses_are_shown_with_their_values() -> None:
 }"""
     page = render_inside_page(analyse_events(record(source, (16,), 3)))
     assert '"shown_groups":[0,1]' in page
+
+
+@pytest.mark.parametrize("sides", [(4,), (4, 0, 1), (4, -1, 1), (1, 2, 3, 4)])
+def test_images_with_impossible_sides_are_refused(tmp_path: Path, sides: tuple[int, ...]) -> None:
+    events = record("__kernel void f(__global int *x) { x[0] = 1; }", (8,), BufferArgument(4))
+    path = tmp_path / "f.events"
+    path.write_bytes(pack_events(replace(events, memories=(EventMemory("x", "global", 4, sides),))))
+    with pytest.raises(KernelError, match="or it is damaged"):
+        read_events(path)
+
+
+def test_offsets_beyond_the_memory_are_drawn_at_its_end() -> None:
+    source = "__kernel void f(__global int *x) { x[get_global_id(0)] = 1; }"
+    events = record(source, (8,), BufferArgument(32))
+    far = replace(events.accesses, offset_bytes=events.accesses.offset_bytes - 16 + (1 << 40))
+    pictures = find_pictures(replace(events, accesses=far))
+    assert pairs_of(pictures, 0) == [(7, row) for row in range(8)]
