@@ -25,8 +25,11 @@ export class PictureView {
     this.#load();
   }
 
+  /** The chosen picture, which is made when it is first shown. */
   get picture() {
-    return this.pictures[Number(byId("picture").value)];
+    const chosen = this.pictures[Number(byId("picture").value)];
+    chosen.made ??= chosen.make();
+    return chosen.made;
   }
 
   #addSelector() {
@@ -105,16 +108,21 @@ export class PictureView {
     const context = byId("image").getContext("2d");
     const image = context.createImageData(picture.columns, picture.rows);
     const palette = this.colours();
+    const pixels = new DataView(image.data.buffer);
     const codes = model.streams.map((_, number) => rgb(streamColour(number, palette)));
     const other = rgb(palette.otherKernel);
     const isChosen = model.itemTest(what);
-    const paint = (pixel, [red, green, blue], alpha) => image.data.set([red, green, blue, alpha], 4 * pixel);
+    const isOpaque = (pixel) => image.data[4 * pixel + 3] === 255;
+    const paint = (pixel, code, alpha) => pixels.setUint32(4 * pixel, code + alpha);
     let marked = 0;
     picture.forEach((row, pixel) => {
-      if (isChosen && !isChosen(row) && image.data[4 * pixel + 3] !== 255) paint(pixel, codes[model.columns.stream[row]] ?? other, FADED);
-      if (isChosen && !isChosen(row)) return;
-      if (image.data[4 * pixel + 3] !== 255) marked += 1;
-      paint(pixel, codes[model.columns.stream[row]] ?? other, 255);
+      const code = codes[model.columns.stream[row]] ?? other;
+      if (!isChosen || isChosen(row)) {
+        if (!isOpaque(pixel)) marked += 1;
+        paint(pixel, code, 255);
+      } else if (!isOpaque(pixel)) {
+        paint(pixel, code, FADED);
+      }
     });
     if (what.pixel !== undefined) paint(what.pixel, rgb(palette.accent), 255);
     context.putImageData(image, 0, 0);
@@ -135,20 +143,26 @@ function itemPictures(model) {
   const columns = height * depth > 1 ? width : Math.min(width, Math.max(model.local_size[0], 2 ** Math.ceil(Math.log2(Math.sqrt(width)))));
   const rows = height * depth > 1 ? height * depth : Math.ceil(width / columns);
   if (columns * rows > MAX_PIXELS || !model.itemCount) return [];
-  const everyRow = Int32Array.from({ length: model.itemCount }, (_, row) => row);
   const note = model.global_size.length > 1 ? `work-items, ${model.global_size.join(" × ")}` : `work-items, ${columns} in a row`;
-  const picture = new Picture(columns, rows, everyRow, model.columns.item, { label: "work-items", note });
-  picture.describe = (pixel) => (picture.rowsAt(pixel).length ? `work-item ${countText(pixel)}` : `work-item ${countText(pixel)} is not recorded`);
-  return [picture];
+  const make = () => {
+    const picture = new Picture(columns, rows, null, model.columns.item, { note });
+    picture.describe = (pixel) => (picture.rowsAt(pixel).length ? `work-item ${countText(pixel)}` : `work-item ${countText(pixel)} is not recorded`);
+    return picture;
+  };
+  return [{ label: "work-items", make }];
+}
+
+function writtenPicture(model, facts, at) {
+  return { label: `${facts.name}, as written`, isBound: facts.is_bound, make: () => makeWritten(model, facts, at) };
 }
 
 /** Return the picture of a memory object, by the elements that work-items write. */
-function writtenPicture(model, facts, at) {
-  const { name, columns, rows, per_pixel: step, is_bound: isBound, is_cut: isCut } = facts;
+function makeWritten(model, facts, at) {
+  const { name, columns, rows, per_pixel: step, is_cut: isCut } = facts;
   const [writers, pixels] = [model.columns[`picture_${at}_row`], model.columns[`picture_${at}_pixel`]];
   const size = facts.is_image ? `${columns} × ${rows}` : `${columns} in a row`;
   const note = `${name} by who writes it, ${size}${isCut ? "; the first writes only" : ""}`;
-  const picture = new Picture(columns, rows, writers, pixels, { label: `${name}, as written`, note, isBound, isWritten: true });
+  const picture = new Picture(columns, rows, writers, pixels, { note, isWritten: true });
   picture.nameOf = (pixel) => {
     if (facts.is_image) return `${name}(${pixel % columns}, ${Math.floor(pixel / columns)})`;
     return step > 1 ? `${name}[${pixel * step}] to [${(pixel + 1) * step - 1}]` : `${name}[${pixel}]`;
@@ -165,20 +179,26 @@ function writersText(model, rows) {
   return `written by ${items.length > 1 ? "work-items" : "work-item"} ${named}${hidden > 0 ? ` and ${countText(hidden)} more` : ""}`;
 }
 
-/** Pixels with the rows of the work-items that each stands for. */
+/** Pixels with the rows of the work-items that each stands for; without `itemRows` each row has a pixel. */
 class Picture {
   constructor(columns, rows, itemRows, pixels, facts) {
-    Object.assign(this, { columns, rows, isBound: false, isWritten: false }, facts);
+    Object.assign(this, { columns, rows, isWritten: false }, facts);
     this.begins = new Int32Array(columns * rows + 1);
     for (const pixel of pixels) this.begins[pixel + 1] += 1;
     for (let pixel = 0; pixel < columns * rows; pixel += 1) this.begins[pixel + 1] += this.begins[pixel];
     const next = this.begins.slice();
     this.sorted = new Int32Array(pixels.length);
     for (let at = 0; at < pixels.length; at += 1) {
-      this.sorted[next[pixels[at]]] = itemRows[at];
+      this.sorted[next[pixels[at]]] = itemRows ? itemRows[at] : at;
       next[pixels[at]] += 1;
     }
-    this.written = this.begins.reduce((sum, begin, at) => sum + (at > 0 && begin > this.begins[at - 1] ? 1 : 0), 0);
+  }
+
+  /** The number of pixels that have work-items. */
+  get written() {
+    let count = 0;
+    for (let pixel = 0; pixel + 1 < this.begins.length; pixel += 1) count += this.begins[pixel + 1] > this.begins[pixel] ? 1 : 0;
+    return count;
   }
 
   rowsAt(pixel) {
@@ -192,6 +212,7 @@ class Picture {
   }
 }
 
+/** Return a colour as red, green and blue in the upper bytes of a number. */
 function rgb(colour) {
-  return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  return parseInt(colour.slice(1, 7), 16) * 256;
 }
