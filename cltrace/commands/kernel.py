@@ -1,7 +1,7 @@
 """`cltrace kernel`: count the work of kernels, from a source or from the launches of a trace."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,6 +21,7 @@ from cltrace.commands.shared.event_recording import (
     traced_launch_ready,
     write_event_page,
 )
+from cltrace.commands.shared.followed_files import included_files
 from cltrace.commands.shared.live_page import serve_live
 from cltrace.commands.shared.messages import DelayedProgress, say
 from cltrace.commands.shared.source_launch import (
@@ -28,6 +29,7 @@ from cltrace.commands.shared.source_launch import (
     SourceLaunch,
     add_source_launch_arguments,
     find_launches,
+    header_directories,
     read_program,
     source_launch,
 )
@@ -140,10 +142,9 @@ def _record(
 ) -> int:
     """Record the events of one launch, and print what they show."""
     if arguments.live:
-        files = [target.file, *([] if flags.against is None else [flags.against])]
         return serve_live(
             lambda: render_events(*_analyse(arguments, target, flags, is_source=is_source)),
-            files,
+            lambda: _followed_files(target, source_launch(arguments), flags),
             opens=arguments.open,
         )
     analysis, second = _analyse(arguments, target, flags, is_source=is_source)
@@ -155,6 +156,14 @@ def _record(
     for path in filter(None, (flags.output, flags.page)):
         say(f"wrote {path}")
     return 0
+
+
+def _followed_files(target: _Target, launch: SourceLaunch, flags: EventFlags) -> Sequence[Path]:
+    """Return the files whose changes make a live page again."""
+    directories = header_directories(target.file, launch)
+    sources = [target.file, *([] if flags.against is None else [flags.against])]
+    found = (path for source in sources for path in included_files(source, directories))
+    return list(dict.fromkeys(found))
 
 
 def _analyse(

@@ -202,16 +202,19 @@ def _end(outcome: _Outcome, options: RecordingOptions) -> int:
 
 def _record_inside(path: Path, options: RecordingOptions, speaker: Speaker) -> None:
     """Record what the work-items of the captured launch do, on its device."""
-    from cltrace.runs.inside_launch import find_captured, record_inside  # noqa: PLC0415 - rarely used
+    from cltrace.runs import inside_launch  # noqa: PLC0415 - rarely used
     from cltrace.trace.reader import Trace  # noqa: PLC0415 - loaded by `_load`
 
-    with Trace(path) as trace:
-        launch = find_captured(trace)
     wanted = f"launch {options.settings.inside_launch} of {options.settings.inside_kernel}"
+    with Trace(path) as trace:
+        launch = inside_launch.find_captured(trace)
+        reason = inside_launch.why_not_captured(trace, wanted)
     if launch is None:
-        speaker.error(f"--inside: {wanted} was not seen, or has no buffers: see `cltrace info`")
+        speaker.error(f"--inside: {reason}")
         return
-    failure = record_inside(path, launch, error_stream() if options.shows_summary else None)
+    failure = inside_launch.record_inside(
+        path, launch, error_stream() if options.shows_summary else None
+    )
     if failure:
         speaker.error(f"--inside: {wanted} was not recorded: {failure}; the trace has its buffers")
     elif not options.shows_summary:

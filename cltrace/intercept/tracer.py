@@ -302,7 +302,7 @@ def _content_capture(recorder: Recorder, writer: SpoolWriter) -> ContentCapture 
 
         return LaunchContents(
             *(recorder.sink, writer, numbers, recorder.clock, note),
-            *(settings.inside_kernel, settings.inside_launch),
+            *(settings.inside_kernel, settings.inside_launch, recorder.memory.svm_bytes),
         )
     if not budget_bytes:
         return None

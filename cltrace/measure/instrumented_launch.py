@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cltrace.errors import WorkloadError
 from cltrace.events.event_logs import EventLog
-from cltrace.events.workloads import BufferInput, ImageInput, LocalInput
+from cltrace.events.workloads import BufferInput, LocalInput
 
 _NOT_RECORDED: Final = -1
 
@@ -27,7 +27,27 @@ class SamplerInput:
     is_linear: bool
 
 
-InstrumentedInput: TypeAlias = BufferInput | ImageInput | LocalInput | SamplerInput | bytes | None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormattedImage:
+    """An image, or an array of images: then the last entry of `shape` is the number of layers.
+
+    `channel_order` and `channel_type` are OpenCL's; 0 stands for the usual ones of a number of
+    `channels` of a numpy type, which stand for 0 to 1 (or -1 to 1) if `is_normalised`.
+    """
+
+    shape: tuple[int, ...]
+    is_array: bool
+    channels: int
+    channel_dtype: str
+    is_normalised: bool
+    channel_order: int
+    channel_type: int
+    contents: NDArray[Any] | None
+
+
+InstrumentedInput: TypeAlias = (
+    BufferInput | FormattedImage | LocalInput | SamplerInput | bytes | None
+)
 """An argument. `bytes` are those of a value, `None` is a null pointer. Memory without contents is 0."""
 
 _ADDRESSING: Final[Mapping[str, int]] = {
@@ -37,6 +57,29 @@ _ADDRESSING: Final[Mapping[str, int]] = {
     "repeat": cl.addressing_mode.REPEAT,
     "mirrored": cl.addressing_mode.MIRRORED_REPEAT,
 }
+
+
+_ORDERS: Final[Mapping[int, int]] = {
+    1: cl.channel_order.R,
+    2: cl.channel_order.RG,
+    3: cl.channel_order.RGB,
+    4: cl.channel_order.RGBA,
+}
+_CHANNEL_TYPES: Final[Mapping[tuple[str, bool], int]] = {
+    ("float32", False): cl.channel_type.FLOAT,
+    ("float16", False): cl.channel_type.HALF_FLOAT,
+    ("uint8", True): cl.channel_type.UNORM_INT8,
+    ("uint16", True): cl.channel_type.UNORM_INT16,
+    ("int8", True): cl.channel_type.SNORM_INT8,
+    ("int16", True): cl.channel_type.SNORM_INT16,
+    ("uint8", False): cl.channel_type.UNSIGNED_INT8,
+    ("uint16", False): cl.channel_type.UNSIGNED_INT16,
+    ("uint32", False): cl.channel_type.UNSIGNED_INT32,
+    ("int8", False): cl.channel_type.SIGNED_INT8,
+    ("int16", False): cl.channel_type.SIGNED_INT16,
+    ("int32", False): cl.channel_type.SIGNED_INT32,
+}
+"""Channel types by numpy type and whether numbers are normalised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +219,7 @@ def make_input(context: cl.Context, argument: InstrumentedInput) -> Any:
             bound = _buffer(context, argument)
         case LocalInput(size_bytes):
             bound = cl.LocalMemory(size_bytes)
-        case ImageInput():
+        case FormattedImage():
             bound = _image(context, argument)
         case SamplerInput(is_normalised, addressing, is_linear):
             modes = cl.filter_mode
@@ -198,14 +241,24 @@ def _buffer(context: cl.Context, argument: BufferInput) -> cl.Buffer:
     return cl.Buffer(context, flags, hostbuf=contents)
 
 
-def _image(context: cl.Context, argument: ImageInput) -> cl.Image:
-    order = cl.channel_order.R if argument.channels == 1 else cl.channel_order.RGBA
-    kind = cl.ImageFormat(order, cl.channel_type.FLOAT)
-    texels = np.zeros(argument.size_bytes // 4, np.float32)
+def _image(context: cl.Context, argument: FormattedImage) -> cl.Image:
+    order = argument.channel_order or _ORDERS.get(argument.channels, 0)
+    kind = argument.channel_type or _CHANNEL_TYPES.get(
+        (argument.channel_dtype, argument.is_normalised), 0
+    )
+    count = int(np.prod(argument.shape, dtype=np.int64)) * argument.channels
+    texels = np.zeros(count, argument.channel_dtype)
     if argument.contents is not None:
-        texels[:] = np.asarray(argument.contents(), np.float32).reshape(-1)
+        texels[:] = np.asarray(argument.contents, argument.channel_dtype).reshape(-1)
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    image: cl.Image = cl.create_image(context, flags, kind, shape=argument.shape, hostbuf=texels)
+    image: cl.Image = cl.create_image(
+        context,
+        flags,
+        cl.ImageFormat(order, kind),
+        shape=argument.shape,
+        hostbuf=texels,
+        is_array=argument.is_array,
+    )
     return image
 
 

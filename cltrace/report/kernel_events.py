@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from cltrace.kernels.events.branch_counts import DecisionCount, can_replay, count_branches
+from cltrace.kernels.events.named_lines import named_lines
 from cltrace.kernels.events.proxy_warps import (
     ProxyWarp,
     StreamShare,
@@ -20,7 +21,7 @@ from cltrace.kernels.events.races import (
     find_diverging_barriers,
     find_races,
 )
-from cltrace.kernels.events.records import EventSite, LaunchEvents
+from cltrace.kernels.events.records import Decision, EventSite, LaunchEvents
 from cltrace.kernels.events.warp_accesses import SiteAccesses, find_warp_accesses
 from cltrace.report.document import Column, Document, Fact, Table, Unit
 from cltrace.report.quantities import more_note, sizes_text
@@ -145,9 +146,10 @@ def stream_texts(events: LaunchEvents, shares: Sequence[StreamShare]) -> Sequenc
     ]
 
 
-def place_text(site: EventSite) -> str:
-    """Return the place of an access or barrier."""
-    return f"{site.file}:{site.line}"
+def place_text(events: LaunchEvents, site: EventSite | Decision) -> str:
+    """Return the place of an access, barrier or decision, as the program names it."""
+    file, line = named_lines(events.source).place(site.file, site.line)
+    return f"{file}:{line}"
 
 
 def _facts(analysis: EventAnalysis) -> list[Fact]:
@@ -219,7 +221,7 @@ def _races(analysis: EventAnalysis) -> Table:
         ),
         rows=[
             (
-                *(place_text(events.sites[number]) for number in race.sites),
+                *(place_text(events, events.sites[number]) for number in race.sites),
                 events.memories[race.memory].name,
                 race.locations,
                 _race_example(events, race),
@@ -234,7 +236,7 @@ def races_by_line(analysis: EventAnalysis) -> Sequence[Race]:
     events = analysis.events
     by_lines: dict[tuple[str, str, int, bool], Race] = {}
     for race in analysis.races:
-        first, second = (place_text(events.sites[number]) for number in race.sites)
+        first, second = (place_text(events, events.sites[number]) for number in race.sites)
         key = (first, second, race.memory, race.is_within_group)
         earlier = by_lines.get(key)
         locations = race.locations + (earlier.locations if earlier is not None else 0)
@@ -266,7 +268,7 @@ def _barriers(analysis: EventAnalysis) -> Table:
         ),
         rows=[
             (
-                place_text(events.sites[barrier.site]),
+                place_text(events, events.sites[barrier.site]),
                 barrier.groups,
                 f"{barrier.arrived:,} of {barrier.items:,} work-items of work-group {barrier.group:,}",
             )
@@ -338,7 +340,7 @@ def _decisions(analysis: EventAnalysis) -> Table:
         decision = decisions[row.decision]
         rows.append(
             (
-                f"{decision.file}:{decision.line}",
+                place_text(analysis.events, decision),
                 decision.column,
                 decision.kind.value,
                 _share(row.true_items, row.items),
@@ -369,7 +371,7 @@ def _accesses(analysis: EventAnalysis) -> Table:
         names = (events.memories[number].name for number in row.memories if number >= 0)
         rows.append(
             (
-                place_text(site),
+                place_text(events, site),
                 f"{site.kind.label} {site.element}",
                 ", ".join(names) or "outside of all objects",
                 row.accesses,

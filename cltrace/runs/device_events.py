@@ -1,5 +1,6 @@
 """Recording of a launch's events on a device of this machine."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from cltrace.errors import UnsupportedKernelError
 from cltrace.events.event_logs import EventLog
-from cltrace.events.workloads import BufferInput, ImageInput, LocalInput
+from cltrace.events.workloads import BufferInput, LocalInput
 from cltrace.kernels import (
     Argument,
     BufferArgument,
@@ -23,6 +24,7 @@ from cltrace.kernels.events.device_launch import DeviceLaunch
 from cltrace.kernels.instrument.kernel_source import INSTRUMENTED_NAME
 from cltrace.measure.devices import find_device
 from cltrace.measure.instrumented_launch import (
+    FormattedImage,
     InstrumentedDevice,
     InstrumentedInput,
     InstrumentedLaunch,
@@ -32,6 +34,7 @@ from cltrace.measure.instrumented_launch import (
 _MAX_COUNTED_ITEMS: Final = 1 << 22
 """Work-items whose events are counted before some are recorded."""
 _CAUTION: Final = 0.9
+_IMAGE_TYPE: Final = re.compile(r"image(?P<dimensions>[123])d_(?P<array>array_)?t")
 
 
 def record_on_device(launch: DeviceLaunch, device_name: str, max_events: int) -> EventLog:
@@ -63,7 +66,7 @@ def prepare_launch(launch: DeviceLaunch) -> InstrumentedLaunch:
         global_size=ndrange.global_size,
         local_size=ndrange.local_size,
         global_offset=ndrange.global_offset if any(ndrange.global_offset) else None,
-        inputs=[_input(*pair) for pair in launch.typed_arguments()],
+        inputs=[_input(*each) for each in launch.typed_arguments()],
         shared_objects=len(instrumented.shared_objects),
     )
 
@@ -79,8 +82,10 @@ def _choose_rows(words: npt.NDArray[np.int64], max_words: int) -> npt.NDArray[np
         number = max(int(number * min(_CAUTION, max_words / total)), 1)
 
 
-def _input(argument: Argument, dtype: np.dtype[np.generic] | None) -> InstrumentedInput:
-    """Return an argument for a device; `dtype` is the type of a number."""
+def _input(
+    argument: Argument, dtype: np.dtype[np.generic] | None, type_name: str
+) -> InstrumentedInput:
+    """Return an argument for a device; `dtype` is the type of a number, `type_name` that of an image."""
     given: InstrumentedInput = None
     match argument:
         case BufferArgument():
@@ -88,7 +93,7 @@ def _input(argument: Argument, dtype: np.dtype[np.generic] | None) -> Instrument
         case LocalArgument(size_bytes):
             given = LocalInput(size_bytes)
         case ImageArgument():
-            given = _image(argument)
+            given = _image(argument, type_name)
         case SamplerArgument(normalised, addressing, linear):
             given = SamplerInput(normalised, addressing, linear)
         case StructArgument(contents):
@@ -115,15 +120,19 @@ def _number(argument: np.generic | float, dtype: np.dtype[np.generic] | None) ->
         return np.asarray(argument).astype(dtype).tobytes()
 
 
-def _image(argument: ImageArgument) -> ImageInput:
-    if argument.channel_dtype != "float32" or argument.channels not in {1, 4}:
-        raise UnsupportedKernelError(
-            "a device records launches with images of one or four floats only"
-        )
-    return ImageInput(
-        argument.width,
-        argument.height,
-        argument.depth if argument.depth > 1 else 0,
-        argument.channels,
-        _contents(argument.contents),
+def _image(argument: ImageArgument, type_name: str) -> FormattedImage:
+    """Return an image of an OpenCL type, such as `image2d_array_t`."""
+    kind = _IMAGE_TYPE.fullmatch(type_name)
+    if kind is None:
+        raise UnsupportedKernelError(f"a device records no launches with an argument {type_name}")
+    sides = (argument.width, argument.height, argument.depth)[: int(kind["dimensions"])]
+    return FormattedImage(
+        shape=(*sides, argument.depth) if kind["array"] else sides,
+        is_array=bool(kind["array"]),
+        channels=argument.channels,
+        channel_dtype=argument.channel_dtype,
+        is_normalised=argument.is_normalised,
+        channel_order=argument.channel_order,
+        channel_type=argument.channel_type,
+        contents=argument.contents,
     )

@@ -29,6 +29,15 @@ def find_captured(trace: Trace) -> CapturedLaunch | None:
     return CapturedLaunch(str(rows[0][0]), str(rows[0][1])) if rows else None
 
 
+def why_not_captured(trace: Trace, wanted: str) -> str:
+    """Return why a trace does not have the buffers of the `wanted` launch."""
+    rows = trace.rows(
+        "SELECT message FROM v_diagnostic WHERE code = 'contents-not-captured' LIMIT 1"
+    )
+    unknown = f"{wanted} was not seen, or has no buffers: see `cltrace info`"
+    return str(rows[0][0]) if rows else unknown
+
+
 def record_inside(path: Path, launch: CapturedLaunch, stream: TextIO | None) -> str:
     """Record the events of a launch of the trace at `path` beside it. Return why that failed, or "".
 

@@ -7,7 +7,7 @@
         PID-START/                   a traced process; START is its start time in clock ticks
             records.jsonl            records, one per line (`spool.codec`)
             TABLE.rows               a row table: 64-bit integers, row after row
-            contents.bin             captured contents of buffers, deflated
+            contents.bin             captured contents of buffers and images, deflated
             released.slots           one word per memory object, written when it is destroyed
 
 Every file is read up to its last whole entry, so a spool that ends in the middle of a write loses only

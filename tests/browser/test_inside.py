@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from cltrace.kernels import Argument, BufferArgument, ImageArgument, parse
+from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.records import EventMemory, LaunchEvents
 from cltrace.report.kernel_events import analyse_events
 from cltrace.report.page.inside_kernel import render_inside_page, render_inside_pair
@@ -59,6 +61,63 @@ def test_what_is_clicked_stays_until_escape(open_text: OpenText) -> None:
     assert not page.locator("#clear").is_visible()
 
 
+@pytest.mark.firefox
+@pytest.mark.parametrize("dark", ["light", "dark"])
+def test_the_tree_shows_who_takes_each_outcome(open_text: OpenText, dark: str) -> None:
+    opened = open_events(open_text, record_sum("sum_by_stride", 64), dark)
+    page = opened.page
+    nodes = page.locator("#tree [role=treeitem]")
+    first = [text.replace("\n", " ").split() for text in nodes.all_inner_texts()[4:7]]
+    assert first[0][:3] == ["30", "loop", "for"]
+    assert [line[0] for line in first[1:]] == ["trip", "32"]
+    trip = nodes.nth(5)
+    assert "7\u202f168" not in trip.inner_text()
+    assert trip.locator(".amount").inner_text() == "1\u202f024, 6\u202f144×"
+    true = nodes.nth(7)
+    true.hover()
+    assert page.locator("#choice").inner_text() == "line 32: true"
+    assert page.locator("#histogram .is-faded").count() == 1
+    assert "sums[at] += sums[at + s]" in "".join(
+        page.locator("#source li.is-marked .text").all_inner_texts()
+    )
+    page.mouse.move(5, 5)
+    page.locator("#histogram button").first.hover()
+    assert page.locator("#tree .is-faded").count() > 0
+    assert "of 1\u202f024" in trip.locator(".amount").inner_text()
+
+
+def test_the_tree_is_walked_by_keys(open_text: OpenText) -> None:
+    page = open_events(open_text, record_sum("sum_by_stride", 64)).page
+    page.locator("#tree [tabindex='0']").focus()
+    focused = "document.activeElement.ariaLabel"
+    for key, label in (
+        ("End", "line 36 false"),
+        ("ArrowLeft", "condition of line 36"),
+        ("ArrowUp", "line 30 false"),
+        ("Home", "begin"),
+        ("ArrowRight", "condition of line 25"),
+    ):
+        page.keyboard.press(key)
+        assert page.evaluate(focused).startswith(label)
+    page.keyboard.press("Enter")
+    assert page.locator("#clear").is_visible()
+
+
+def test_a_donut_marks_the_work_items_of_its_warps(open_text: OpenText) -> None:
+    page = open_events(open_text, record_tile(16)).page
+    page.locator(".donut").nth(0).focus()
+    assert page.locator(".donut.is-chosen").count() == 1
+    pixels = (
+        "(() => { const c = document.getElementById('image');"
+        " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+        " let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] === 255; return n; })()"
+    )
+    assert page.evaluate(pixels) == 1344 * 32
+    page.keyboard.press("Enter")
+    page.mouse.move(5, 5)
+    assert page.locator("#choice").inner_text() == "work-items of warps of kind 1"
+
+
 def test_donuts_are_the_proxy_warps(open_text: OpenText) -> None:
     opened = open_events(open_text, record_tile(16))
     numbers = opened.page.locator(".donut text").all_text_contents()
@@ -108,6 +167,44 @@ def test_faults_lead_to_their_lines(open_text: OpenText) -> None:
     fault.click()
     assert "sums[at] += sums[at + s]" in page.locator("#source li.is-marked .text").inner_text()
     assert page.locator("#source li.has-fault").count() == 1
+
+
+MIRRORED = """__kernel void mirrored(__write_only image2d_t out, __global ushort *sums)
+{   //@bind image out
+    const int x = get_global_id(0), y = get_global_id(1);
+    if (x < 4)
+        sums[y % 2 * 8] = x;
+    write_imagef(out, (int2)(15 - x, y), (float4)(x));
+}
+"""
+
+
+@pytest.mark.firefox
+def test_a_picture_shows_who_writes_each_element(open_text: OpenText) -> None:
+    arguments: list[Argument] = [ImageArgument(16, 8), BufferArgument(32)]
+    events = record_events(parse(MIRRORED), "mirrored", (16, 8), (16, 2), arguments)
+    page = open_events(open_text, events).page
+    note = page.locator("#image-note")
+    assert note.inner_text() == "out by who writes it, 16 × 8"
+    page.locator("#histogram button").nth(1).focus()  # those on the left
+    assert note.inner_text() == "32 of 128 written elements"
+    opaque = (
+        "(() => { const c = document.getElementById('image');"
+        " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+        " return [...Array(c.width * c.height).keys()].filter(i => d[4 * i + 3] === 255); })()"
+    )
+    assert page.evaluate(opaque) == [16 * y + x for y in range(8) for x in range(12, 16)]
+    canvas = page.locator("#image")
+    canvas.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    assert note.inner_text() == "out(1, 1): written by work-item 30"
+    assert page.locator("#choice").inner_text() == "out(1, 1)"
+    assert page.locator("#histogram .is-faded").count() == 1
+    page.keyboard.press("Escape")
+    page.locator("#picture").select_option(label="sums, as written")
+    canvas.hover(position={"x": 1, "y": 1})
+    assert "written by work-items 0, 1, 2, 3, 32, 33 and 10 more" in note.inner_text()
 
 
 def test_hostile_names_stay_text(open_text: OpenText) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 import cltrace
 from cltrace.intercept.hooks import launch_contents
+from cltrace.intercept.objects.arguments import freeze
 from cltrace.intercept.sink import Sink
-from cltrace.kernels import Argument, BufferArgument, parse
+from cltrace.kernels import Argument, BufferArgument, LocalArgument, parse
 from cltrace.kernels.events.capture import EventLimits, record_events
 from cltrace.kernels.events.device_launch import DeviceLaunch
 from cltrace.kernels.events.records import LaunchEvents
@@ -23,6 +24,7 @@ from tests.kernels.catalogue import CASES
 from tests.kernels.device_launches import device_launch, event_differences, executor_events
 from tests.kernels.inside import inside_program
 from tests.kernels.launches import contents_of
+from tests.unit.test_annotations import VECTORS
 
 pytestmark = pytest.mark.opencl
 
@@ -147,14 +149,58 @@ def test_values_are_those_of_the_executor() -> None:
     device = DeviceLaunch(*launch)
     events = device.events(record_on_device(device, DEVICE, ALL), ALL)
     expected = record_events(*launch)
+    assert value_rows(events) == value_rows(expected)
+    assert len(value_rows(events)) > 64 * 6
 
-    def rows(recorded: LaunchEvents) -> set[tuple[object, ...]]:
-        values = recorded.values
-        columns = (values.row, values.emission, values.index, values.value)
-        return set(zip(*(column.tolist() for column in columns), strict=True))
 
-    assert rows(events) == rows(expected)
-    assert len(rows(events)) > 64 * 6
+def value_rows(recorded: LaunchEvents) -> set[tuple[object, ...]]:
+    values = recorded.values
+    columns = (values.row, values.emission, values.index, values.value)
+    return set(zip(*(column.tolist() for column in columns), strict=True))
+
+
+COMPONENTS = """
+__kernel void components(__global float4 *x, __global uchar3 *y, __local short8 *t)
+{
+    const int i = get_global_id(0), l = get_local_id(0);
+    x[i].y += 2; x[i].zx = x[i].xy; x[i][i % 4] *= 3;
+    if (l % 2) y[i / 2].x = i; else y[i / 2].zy = (uchar2)(i, 7);
+    t[l].s5 = i; t[l].odd.x = 3; t[l].hi = 1;
+    x[i].w = t[l].s1 + t[l].s7;
+}
+"""
+
+
+def test_components_that_a_device_stores_are_those_of_the_executor() -> None:
+    arguments: list[Argument] = [
+        BufferArgument(1024, np.arange(256, dtype=np.float32)),
+        BufferArgument(128, np.zeros(128, np.uint8)),
+        LocalArgument(512),
+    ]
+    launch = (parse(COMPONENTS), "components", (64,), (32,), arguments)
+    device = DeviceLaunch(*launch)
+    log = record_on_device(device, DEVICE, ALL)
+    assert list(event_differences(record_events(*launch), device.events(log, ALL))) == []
+    x = np.arange(256, dtype=np.float32).reshape(64, 4)
+    x[:, 1] += 2
+    x[:, [2, 0]] = x[:, [0, 1]]
+    x[np.arange(64), np.arange(64) % 4] *= 3
+    x[:, 3] = 4
+    assert np.array_equal(log.outputs[0].view(np.float32).reshape(64, 4), x)
+    y = log.outputs[1].reshape(32, 4)
+    assert y[:, :3].tolist() == [[2 * i + 1, 7, 2 * i] for i in range(32)]
+
+
+def test_components_of_vectors_are_recorded() -> None:
+    source = VECTORS.replace("half *x", "ushort *bits").replace("x[i]", "0.0f")
+    source = source.replace("vload_half(i, x)", "0.25f * i").replace("half8", "float8")
+    source = source.replace("#pragma OPENCL EXTENSION cl_khr_fp16 : enable", "")
+    arguments: list[Argument] = [BufferArgument(8)]
+    launch = DeviceLaunch(parse(source), "vectors", (4,), (4,), arguments)
+    events = launch.events(record_on_device(launch, DEVICE, ALL), ALL)
+    expected = record_events(parse(source), "vectors", (4,), (4,), arguments)
+    assert value_rows(events) == value_rows(expected)
+    assert len(value_rows(events)) == 4 * (4 + 3 + 8 + 1 + 2)
 
 
 def test_whole_work_groups_are_recorded_within_the_limit() -> None:
@@ -226,16 +272,64 @@ def test_commands_that_end_only_if_the_program_goes_on_are_not_waited_for(
     queue, later = cl.CommandQueue(context), cl.UserEvent(context)
     notes: list[str] = []
     watch = launch_contents.LaunchContents(
-        Sink(), SpoolWriter(tmp_path), {}, lambda: 0, notes.append, "k", 1
+        Sink(), SpoolWriter(tmp_path), {}, lambda: 0, notes.append, "k", 1, lambda _: 0
     )
     buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 64)
     cl.enqueue_fill_buffer(queue, buffer, np.array(7, np.int32), 0, 64, wait_for=[later])
-    watch.launching("k", queue, [buffer.int_ptr], None)
+    watch.launching("k", queue, [freeze(buffer)], None)
     later.set_status(cl.command_execution_status.COMPLETE)
     queue.finish()
     assert notes == [
         "the buffers of k are not captured: commands before it had not ended after 0.05 s"
     ]
+
+
+SHARED = """
+import numpy as np, pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+program = cl.Program(context, '''
+__kernel void halve(__global const int *x, __global int *y)
+{ const int i = get_global_id(0); if (x[i] > 9) y[i / 2] = x[i]; else y[i] += 1; }''').build()
+flags = cl.svm_mem_flags.READ_WRITE
+x, y = (cl.SVMAllocation(context, 256, 64, flags, queue=queue) for _ in range(2))
+cl.enqueue_copy(queue, x, np.arange(64, dtype=np.int32) % 20)
+cl.enqueue_copy(queue, y, np.zeros(64, np.int32))
+kernel = program.halve
+FORM
+out = np.empty(64, np.int32)
+cl.enqueue_copy(queue, out, y)
+print(out.tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "kernel(queue, (64,), (32,), x, y)",
+        "kernel.set_args(x, y); cl.enqueue_nd_range_kernel(queue, kernel, (64,), (32,))",
+    ],
+)
+def test_shared_virtual_memory_of_a_launch_is_captured(
+    run: Runner, tmp_path: Path, form: str
+) -> None:
+    program = SHARED.replace("FORM", form)
+    plain = run("-c", program, command=[sys.executable])
+    done = run("run", "--inside", "halve", "-q", "-o", "t.cltrace", "-c", program)
+    assert (done.status, done.stdout, done.stderr) == (plain.status, plain.stdout, plain.stderr)
+    with cltrace.load(tmp_path / "t.events") as events:
+        assert events["branches"].stream.tolist() == [str(int(i % 20 > 9)) for i in range(64)]
+
+
+def test_shared_virtual_memory_within_an_allocation_is_refused(run: Runner, tmp_path: Path) -> None:
+    form = "kernel(queue, (32,), (32,), x, cl.SVM(np.frombuffer(memory, np.int32)[4:]))"
+    program = SHARED.replace("FORM", "memory = bytearray(512); " + form)
+    done = run("run", "--inside", "halve", "--no-summary", "-o", "t.cltrace", "-c", program)
+    assert (
+        "--inside: the buffers of halve are not captured: it gets shared virtual memory that begins "
+        "within an allocation"
+    ) in done.stderr
+    assert not (tmp_path / "t.events").exists()
 
 
 def test_a_launch_that_never_comes_is_told(run: Runner, tmp_path: Path) -> None:

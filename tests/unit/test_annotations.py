@@ -109,15 +109,55 @@ def test_charts_are_bound_to_values() -> None:
     ]
 
 
+VECTORS = """
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+__kernel void vectors(__global const half *x)
+{
+    const int i = get_global_id(0);
+    const float4 v = (float4)(i, 0.5f, -i, 3);
+    //@emit float4 v[i] = v * 2
+    //@emit uchar3 small = (uchar3)(255, i, 1)
+    //@emit half8 wide[2 * i] = (half8)(vload_half(i, x))
+    //@emit half rounded = 2049.0f + x[i]
+    //@emit long2 l = (long2)(-i, 1l << 40)
+    //@bind line v rounded small.y
+}
+"""
+
+
+def test_components_of_vectors_are_values() -> None:
+    halves = np.arange(4, dtype=np.float16) / 4
+    arguments: list[Argument] = [BufferArgument(8, halves)]
+    events = record_events(parse(VECTORS), "vectors", (4,), (4,), arguments)
+    assert events.bindings[0].names == ("v.x", "v.y", "v.z", "v.w", "rounded", "small.y")
+    assert [values_of(events, f"v.{name}", 3) for name in "xyzw"] == [
+        [(3, number)] for number in (6.0, 1.0, -6.0, 6.0)
+    ]
+    assert [values_of(events, f"small.{name}", 2) for name in "xyz"] == [
+        [(0, 255.0)], [(0, 2.0)], [(0, 1.0)]
+    ]  # fmt: skip
+    assert values_of(events, "wide.s7", 3) == [(6, 0.75)]
+    assert values_of(events, "rounded", 3) == [(0, 2050.0)]
+    assert values_of(events, "l.x", 1) == [(0, -1.0)]
+    assert values_of(events, "l.y", 1) == [(0, float(1 << 40))]
+
+
 @pytest.mark.parametrize(
     ("line", "place", "message"),
     [
         ("//@emit float = 3", "1:5", "is not TYPE NAME"),
         ("//@emit e[0] 3", "1:5", "is not TYPE NAME"),
-        ("//@emit float4 e = v", "1:5", "is not TYPE NAME"),
+        ("//@emit float5 e = v", "1:5", "is not TYPE NAME"),
+        ("//@emit bool4 e = v", "1:5", "is not TYPE NAME"),
+        ("//@bind line e.", "1:5", "is no name of a value"),
+        ("//@bind line", "1:5", "is no name of a value"),
         ("//@emit e = a ? b : c", "1:5", "no condition of its own"),
         ("//@bind pie e", "1:5", "is no chart"),
         ("//@bind line e", "1:5", "no value e is emitted"),
+        ("//@bind image", "1:5", "is not NAME"),
+        ("//@bind image 3", "1:5", "is not NAME"),
+        ("//@bind image out 0", "1:5", "is not NAME"),
+        ("//@bind image out 8 8", "1:5", "is not NAME"),
         ("//@watch 3", "1:5", "is no name"),
         ("//@emitt e = 1", "1:5", "is no annotation"),
         ("//@emit e = s++", "1:5", "changes nothing"),

@@ -74,7 +74,7 @@ def add_event_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--live",
         action="store_true",
-        help="serve the page on this machine, and make it again whenever the source changes",
+        help="serve the page on this machine, and make it again whenever the source or a header changes",
     )
     parser.add_argument("--open", action="store_true", help="open the live page in the browser")
     _add_recorded(parser)

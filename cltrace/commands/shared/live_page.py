@@ -57,9 +57,15 @@ class LivePage:
         self.version += 1
 
 
-def serve_live(make: Callable[[], str], files: Sequence[Path], *, opens: bool) -> int:
-    """Serve a page until the program is interrupted, and make it again when one of `files` changes."""
+def serve_live(
+    make: Callable[[], str], find_files: Callable[[], Sequence[Path]], *, opens: bool
+) -> int:
+    """Serve a page until the program is interrupted, and make it again when a file of it changes.
+
+    `find_files` returns the files each time that the page is made.
+    """
     page = LivePage(make)
+    files = find_files()
     seen = _state_of(files)
     page.renew()
     secret = secrets.token_urlsafe(16)
@@ -74,7 +80,8 @@ def serve_live(make: Callable[[], str], files: Sequence[Path], *, opens: bool) -
                 time.sleep(_PERIOD_S)
                 state = _state_of(files)
                 if state != seen:
-                    seen = state
+                    files = find_files()
+                    seen = _state_of(files)
                     page.renew()
         server.shutdown()
     return 0

@@ -87,8 +87,13 @@ def source_launch(arguments: argparse.Namespace) -> SourceLaunch:
 
 def read_program(file: Path, launch: SourceLaunch) -> Program:
     """Read and parse a source. Raises: `UsageError`, `KernelError`."""
-    directories: Sequence[str | Path] = [file.parent, *launch.include] if launch.include else ()
+    directories = header_directories(file, launch)
     return parse_source(file, launch.options, include_dirs=directories)
+
+
+def header_directories(file: Path, launch: SourceLaunch) -> Sequence[Path]:
+    """Return the directories of a source's headers: its own and the given ones, none if none are."""
+    return [file.parent, *map(Path, launch.include)] if launch.include else []
 
 
 def parse_source(

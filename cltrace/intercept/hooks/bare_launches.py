@@ -167,8 +167,7 @@ class BareLaunches:
                 queue, kernel, _, wait_for = _launch_arguments(*args, **kwargs)
                 stored = self._arguments.get(kernel.int_ptr)
                 values = () if stored is None else tuple(stored.values.values())
-                handles = map(memory_handle, values)
-                watch.launching(kernel.function_name, queue, handles, wait_for)
+                watch.launching(kernel.function_name, queue, values, wait_for)
             except Exception as fault:
                 watch.failed(fault)
             return enqueue(*args, **kwargs)

@@ -1,5 +1,6 @@
-"""Capture of all buffers of one launch, as the device has them right before it runs."""
+"""Capture of all buffers and images of one launch, as the device has them right before it runs."""
 
+import ctypes
 import threading
 import time
 import zlib
@@ -9,21 +10,35 @@ from typing import Any, Final
 
 import numpy as np
 import pyopencl as cl
+from numpy.typing import NDArray
 from pyopencl import _cl
 
 from cltrace.events.apis import Api
+from cltrace.events.image_contents import ImageFormat, pack_image_format
 from cltrace.events.records import Content
 from cltrace.intercept.hooks.call_hook import HookedCall
+from cltrace.intercept.objects.arguments import Frozen, memory_handle, svm_address
 from cltrace.intercept.sink import Sink
 from cltrace.spool.writer import SpoolWriter
 
 MAX_BUFFER_BYTES: Final = 1 << 30
-"""Limit on a captured buffer."""
+"""Limit on a captured buffer or image."""
 _ZLIB_LEVEL: Final = 1
 # These are taken before the hooks are installed.
 _READ: Final = _cl._enqueue_read_buffer
+_READ_IMAGE: Final = _cl._enqueue_read_image
+_READ_SVM: Final[Any] = getattr(_cl, "_enqueue_svm_memcpy", None)  # absent before OpenCL 2.0
 _MARK: Final = _cl._enqueue_marker_with_wait_list
 _FLUSH: Final = cl.CommandQueue.flush
+_IMAGE_TYPES: Final = frozenset(
+    {
+        cl.mem_object_type.IMAGE1D,
+        cl.mem_object_type.IMAGE1D_ARRAY,
+        cl.mem_object_type.IMAGE2D,
+        cl.mem_object_type.IMAGE2D_ARRAY,
+        cl.mem_object_type.IMAGE3D,
+    }
+)
 _PATIENCE_S: Final = 30.0
 """The longest wait for commands before the launch: some end only if the program goes on."""
 _POLL_S: Final = 0.0005
@@ -32,7 +47,8 @@ _POLL_S: Final = 0.0005
 class LaunchContents:
     """Content capture of the `launch`-th launch of a kernel whose name matches `pattern`.
 
-    `numbers` are those of memory objects, by handle. `note` takes a message.
+    `numbers` are those of memory objects, by handle or address. `note` takes a message. `svm_bytes`
+    returns the size of the shared virtual memory that begins at an address, 0 if none does.
     """
 
     def __init__(
@@ -44,7 +60,9 @@ class LaunchContents:
         note: Callable[[str], None],
         pattern: str,
         launch: int,
+        svm_bytes: Callable[[int], int],
     ) -> None:
+        self._svm_bytes = svm_bytes
         self._sink = sink
         self._writer = writer
         self._numbers = numbers
@@ -71,12 +89,11 @@ class LaunchContents:
         self._note(f"the buffers of a launch cannot be captured: {fault!r}")
 
     def launching(
-        self, name: str, queue: cl.CommandQueue, handles: Iterable[int], wait_for: Any
+        self, name: str, queue: cl.CommandQueue, arguments: Iterable[Frozen], wait_for: Any
     ) -> None:
-        """Read the buffers of the launch that is looked for, once the commands before it have ended.
+        """Read the memory of the launch that is looked for, once the commands before it have ended.
 
-        `handles` are those of its memory objects, 0 for other arguments; `wait_for` are the events that
-        it waits for.
+        `wait_for` are the events that it waits for.
         """
         if not fnmatchcase(name, self._pattern):
             return
@@ -90,23 +107,43 @@ class LaunchContents:
                 f"{_PATIENCE_S:g} s"
             )
             return
+        passed = list(arguments)
+        shared = list(filter(None, map(svm_address, passed)))
+        if not all(map(self._svm_bytes, shared)):
+            self._note(
+                f"the buffers of {name} are not captured: it gets shared virtual memory that begins "
+                "within an allocation, or whose allocation was not seen"
+            )
+            return
         self._taken.contents = {}
-        for handle in dict.fromkeys(filter(None, handles)):
-            try:
-                self._read(queue, handle)
-            except (cl.Error, MemoryError) as error:
-                self._note(f"a buffer of {name} cannot be read: {error}")
+        for read, handles in ((self._read, map(memory_handle, passed)), (self._read_svm, shared)):
+            for handle in dict.fromkeys(filter(None, handles)):
+                try:
+                    read(queue, handle)
+                except (cl.Error, MemoryError) as error:
+                    self._note(f"a buffer of {name} cannot be read: {error}")
 
     def _read(self, queue: cl.CommandQueue, handle: int) -> None:
-        buffer: Any = cl.Buffer.from_int_ptr(handle, retain=True)  # its stubs say `object`
-        if buffer.type != cl.mem_object_type.BUFFER:
+        memory: Any = cl.MemoryObject.from_int_ptr(handle, retain=True)  # its stubs say `object`
+        if memory.size > MAX_BUFFER_BYTES:
+            self._note(f"{memory.size:,} bytes of memory are too much to be captured")
             return
-        if buffer.size > MAX_BUFFER_BYTES:
-            self._note(f"a buffer of {buffer.size:,} bytes is too large to be captured")
+        if memory.type == cl.mem_object_type.BUFFER:
+            contents = np.empty(memory.size, np.uint8)
+            _READ(queue, mem=memory, hostbuf=contents, is_blocking=True)
+            self._taken.contents[handle] = contents
+        elif memory.type in _IMAGE_TYPES:
+            self._taken.contents[handle] = _read_image(queue, handle)
+
+    def _read_svm(self, queue: cl.CommandQueue, address: int) -> None:
+        size_bytes = self._svm_bytes(address)
+        if size_bytes > MAX_BUFFER_BYTES:
+            self._note(f"{size_bytes:,} bytes of memory are too much to be captured")
             return
-        contents = np.empty(buffer.size, np.uint8)
-        _READ(queue, mem=buffer, hostbuf=contents, is_blocking=True)
-        self._taken.contents[handle] = contents
+        contents = np.empty(size_bytes, np.uint8)
+        memory = (ctypes.c_uint8 * size_bytes).from_address(address)
+        _READ_SVM(queue, is_blocking=True, dst=cl.SVM(contents), src=cl.SVM(memory))
+        self._taken.contents[address] = contents
 
     def launched(
         self, circumstance_id: int, arguments_id: int, buffer_ids: tuple[int, ...]
@@ -132,6 +169,34 @@ class LaunchContents:
                     arguments_id=arguments_id,
                 )
             )
+
+
+def _read_image(queue: cl.CommandQueue, handle: int) -> NDArray[np.uint8]:
+    """Return the format and the texels of an image. Raises: `cl.Error`."""
+    image: Any = cl.Image.from_int_ptr(handle, retain=True)
+    info = cl.image_info
+    width, height, depth, layers = (
+        max(int(image.get_image_info(extent)), 1)
+        for extent in (info.WIDTH, info.HEIGHT, info.DEPTH, info.ARRAY_SIZE)
+    )
+    texels = image.format
+    header = pack_image_format(
+        ImageFormat(texels.channel_order, texels.channel_data_type, width, height, depth * layers)
+    )
+    is_row_array = image.type == cl.mem_object_type.IMAGE1D_ARRAY
+    region = (width, layers, 1) if is_row_array else (width, height, depth * layers)
+    size_bytes = width * height * depth * layers * int(image.get_image_info(info.ELEMENT_SIZE))
+    contents = np.empty(len(header) + size_bytes, np.uint8)
+    contents[: len(header)] = np.frombuffer(header, np.uint8)
+    _READ_IMAGE(
+        queue,
+        mem=image,
+        origin=(0, 0, 0),
+        region=region,
+        hostbuf=contents[len(header) :],
+        is_blocking=True,
+    )
+    return contents
 
 
 def _has_ended(queue: cl.CommandQueue, wait_for: Any) -> bool:

@@ -183,8 +183,7 @@ class LaunchPaths:
         def invoke(kernel: cl.Kernel, queue: cl.CommandQueue, *args: Any) -> Any:
             # The last argument of a launch path is what it waits for.
             try:
-                handles = (memory_handle(freeze(argument)) for argument in args[2:])
-                watch.launching(invoker.name, queue, handles, args[-1])
+                watch.launching(invoker.name, queue, map(freeze, args[2:]), args[-1])
             except Exception as fault:
                 watch.failed(fault)
             return inner(kernel, queue, *args)

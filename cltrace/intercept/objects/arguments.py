@@ -135,6 +135,11 @@ def memory_handle(frozen: Frozen) -> int:
             return 0
 
 
+def svm_address(frozen: Frozen) -> int:
+    """Return the address of the shared virtual memory that is an argument; 0 for other arguments."""
+    return frozen.words[0] if isinstance(frozen, Words) and frozen.slot is SVM else 0
+
+
 def declare(frozen: Frozen, declared: Any) -> Frozen:
     """Return a frozen argument as the type that the program declared (`Kernel.set_arg_types`).
 

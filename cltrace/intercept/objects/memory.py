@@ -163,6 +163,12 @@ class MemoryObjects:
         """Return the number of the shared virtual memory at `address`; 0 when it is not registered."""
         return self.numbers.get(address, 0)
 
+    def svm_bytes(self, address: int) -> int:
+        """Return the size of the shared virtual memory that begins at `address`; 0 if none does."""
+        with self._lock:
+            live = self._live.get(self.numbers.get(address, 0))
+            return live[1] if live is not None else 0
+
     def note_release(self, handle: int, enter_ns: int, return_ns: int) -> None:
         """Record that an object was destroyed, if it was, by a call with this entry and return."""
         with self._lock:

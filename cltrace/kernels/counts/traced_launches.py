@@ -1,7 +1,6 @@
 """Launches of a trace as input of `count`: programs, sizes, arguments, captured contents."""
 
 import json
-import math
 import re
 import shlex
 import zlib
@@ -16,11 +15,11 @@ from numpy.typing import NDArray
 from cltrace.kernels.arguments import (
     Argument,
     BufferArgument,
-    ImageArgument,
     LocalArgument,
     SamplerArgument,
     StructArgument,
 )
+from cltrace.kernels.counts.traced_images import captured_image, image_of_size
 from cltrace.kernels.machine import Machine
 from cltrace.trace.reader import Trace
 
@@ -198,7 +197,9 @@ def _argument(facts: Sequence[object], contents: Mapping[int, bytes]) -> Argumen
             return BufferArgument(max(buffer_bytes - begin, 0), _unpack(compressed, begin))
         case "image":
             sides = (_int_or(width, 1), _int_or(height, 1) or 1, _int_or(depth, 1) or 1)
-            return _image(sides, _int_or(memory, 0))
+            raw = _decompress(contents.get(_int_or(buffer, -1)))
+            captured = None if raw is None else captured_image(raw)
+            return captured or image_of_size(sides, _int_or(memory, 0))
         case "local":
             return LocalArgument(_int_or(size, 0))
         case "sampler":
@@ -209,24 +210,21 @@ def _argument(facts: Sequence[object], contents: Mapping[int, bytes]) -> Argumen
             return None
 
 
-def _image(sides: tuple[int, int, int], memory_bytes: int) -> ImageArgument:
-    """Return an image of floats with texels as large as the traced ones, but of at least 4 bytes."""
-    texel_bytes = memory_bytes // max(math.prod(sides), 1)
-    channels = min(max(texel_bytes // 4, 1), 4) if texel_bytes else 4
-    return ImageArgument(*sides, channels=channels)
-
-
 def _int_or(value: object, default: int) -> int:
     return value if isinstance(value, int) else default
 
 
 def _unpack(compressed: bytes | None, begin: int) -> NDArray[np.uint8] | None:
     """Decompress contents from an offset on; None if there are none or they are corrupt."""
+    raw = _decompress(compressed)
+    return None if raw is None else np.frombuffer(raw, np.uint8)[begin:]
+
+
+def _decompress(compressed: bytes | None) -> bytes | None:
     if compressed is None:
         return None
     with suppress(zlib.error):
-        raw = zlib.decompressobj().decompress(compressed, MAX_CONTENT_BYTES)
-        return np.frombuffer(raw, np.uint8)[begin:]
+        return zlib.decompressobj().decompress(compressed, MAX_CONTENT_BYTES)
     return None
 
 

@@ -3,6 +3,7 @@
     //@watch sums
     //@emit float partial[l] = sums[l]
     //@bind line partial
+    //@bind image out 256
 
 Other compilers ignore them. An emission becomes a call at its place, without which the source stays as
 it is; no line is added or moved.
@@ -22,24 +23,28 @@ from cltrace.kernels.builtins.function_kinds import EMISSION_PREFIX
 from cltrace.kernels.compiler import SOURCE_NAME
 from cltrace.kernels.ir.source_places import Place
 
-_TYPES: Final = (
-    "bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "size_t", "float",
-    "double",
+_VECTOR_TYPES: Final = (
+    "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double", "half",
 )  # fmt: skip
+_TYPES: Final = ("bool", "size_t", *_VECTOR_TYPES)
+_WIDTHS: Final = (2, 3, 4, 8, 16)
 _TOKEN: Final = re.compile(
     r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL
 )
 _EMISSION: Final = re.compile(
-    rf"(?:(?P<type>{'|'.join(_TYPES)})\s+)?(?P<name>[A-Za-z_]\w*)\s*(?:\[(?P<index>[^=]*)\])?"
+    rf"(?:(?P<type>{'|'.join(_TYPES)}|(?:{'|'.join(_VECTOR_TYPES)})(?:{'|'.join(map(str, _WIDTHS))}))"
+    r"\s+)?(?P<name>[A-Za-z_]\w*)\s*(?:\[(?P<index>[^=]*)\])?"
     r"\s*=(?!=)\s*(?P<value>.+)",
     re.DOTALL,
 )
 _AT_LINE: Final = re.compile(r"(?P<text>.+)@(?P<line>\d+)", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_VALUE_NAME: Final = re.compile(r"[A-Za-z_]\w*(?:\.\w+)?")
 _CONDITION: Final = re.compile(r"\?|&&|\|\|")
 _CHANGE: Final = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|\batom(?:ic)?_")
 _WORDS: Final = ("watch", "emit", "bind")
 _NO_INDEX: Final = "~(ulong)0"
+_MAX_WIDTH: Final = 1 << 22
 
 
 class Chart(StrEnum):
@@ -49,15 +54,17 @@ class Chart(StrEnum):
     SCATTER = "scatter"
     MULTI_BAR = "multibar"
     STACKED_AREA = "stackedarea"
+    IMAGE = "image"
+    """A picture of memory, by which work-items write each element."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """A value to record, by the name under which it is kept.
+    """A value to record, by the name under which it is kept. Components of a vector are values.
 
     Attributes:
-        name: the name.
-        type: the type of the value.
+        name: the name; that of a component ends with `.x` or `.s0`.
+        type: the type of the value, which is a scalar.
         line: the line at which it is computed.
     """
 
@@ -68,10 +75,11 @@ class Emission:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A chart of emitted values."""
+    """A chart of emitted values, or a picture of memory with `width` elements per row; 0: as it fits."""
 
     chart: Chart
     names: tuple[str, ...]
+    width: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +116,37 @@ class AnnotatedSource:
 
 @dataclass(frozen=True, slots=True)
 class _Insertion:
-    """A call to insert in place of a part of the source."""
+    """A call to insert in place of a part of the source. `width` is 1 for the value of a scalar."""
 
     begin: int
     end: int
     emission: Emission
+    width: int
     index: str
     value: str
+
+    def emissions(self) -> Sequence[Emission]:
+        """Return the value, or those of the vector's components."""
+        names = _component_names(self.emission.name, self.width)
+        return [replace(self.emission, name=name) for name in names]
+
+    def call(self, number: int) -> str:
+        """Return the call of the function with a number, that of its first value."""
+        index = f"(ulong)({self.index})" if self.index else _NO_INDEX
+        kind = self._vector(self.emission.type)
+        value = f"({kind})({self.value})"
+        if self.emission.type == "half":  # exact in float, which needs no extension
+            cast = f"convert_{self._vector('float')}" if self.width > 1 else "(float)"
+            value = f"{cast}({self.value})"
+        return f" {EMISSION_PREFIX}{number}({index}, {value});"
+
+    def declaration(self, number: int) -> str:
+        """Return the declaration of that function."""
+        kind = {"bool": "int", "half": "float"}.get(self.emission.type, self.emission.type)
+        return f"void {EMISSION_PREFIX}{number}(ulong, {self._vector(kind)});"
+
+    def _vector(self, kind: str) -> str:
+        return f"{kind}{self.width}" if self.width > 1 else kind
 
 
 def read_annotations(source: str, emissions: Sequence[str] = ()) -> AnnotatedSource:
@@ -137,18 +169,42 @@ def read_annotations(source: str, emissions: Sequence[str] = ()) -> AnnotatedSou
                 insertions.append(_insertion(source, begin, end, text))
     insertions += [_insertion_at_line(source, code, text) for text in emissions]
     insertions.sort(key=lambda item: item.begin)
-    emitted = {item.emission.name for item in insertions}
-    for begin, binding in bindings:
-        for name in binding.names:
-            if name not in emitted:
-                raise _error(source, begin, f"no value {name} is emitted")
+    _check_emitted(source, bindings, insertions)
     return AnnotatedSource(
         _insert(source, insertions),
         tuple(dict.fromkeys(watched)),
-        tuple(item.emission for item in insertions),
-        tuple(binding for _, binding in bindings),
+        tuple(emission for item in insertions for emission in item.emissions()),
+        tuple(_with_components(binding, insertions) for _, binding in bindings),
         {_line(source, item.begin): _column(source, item.begin) for item in reversed(insertions)},
     )
+
+
+def _check_emitted(
+    source: str, bindings: Sequence[tuple[int, Binding]], insertions: Sequence[_Insertion]
+) -> None:
+    """Check that bound values are emitted. Raises: `KernelSourceError`."""
+    emitted = {item.emission.name for item in insertions}
+    emitted |= {emission.name for item in insertions for emission in item.emissions()}
+    for begin, binding in bindings:
+        missing = [name for name in binding.names if name not in emitted]
+        if missing and binding.chart is not Chart.IMAGE:
+            raise _error(source, begin, f"no value {missing[0]} is emitted")
+
+
+def _with_components(binding: Binding, insertions: Sequence[_Insertion]) -> Binding:
+    """Return a chart of values with the components of vectors in their place."""
+    if binding.chart is Chart.IMAGE:
+        return binding
+    widths = {item.emission.name: item.width for item in insertions}
+    names = [part for name in binding.names for part in _component_names(name, widths.get(name, 1))]
+    return replace(binding, names=tuple(names))
+
+
+def _component_names(name: str, width: int) -> Sequence[str]:
+    if width == 1:
+        return (name,)
+    letters = "xyzw" if width <= 4 else [f"s{at:x}" for at in range(width)]
+    return [f"{name}.{letter}" for letter in letters[:width]]
 
 
 def _find_annotations(source: str) -> Iterator[tuple[int, int, str, str]]:
@@ -186,7 +242,21 @@ def _binding(source: str, begin: int, text: str) -> Binding:
     kind = charts.get(chart.lower().removesuffix("chart"))
     if kind is None:
         raise _error(source, begin, f"{chart!r} is no chart: {', '.join(charts)}")
-    return Binding(kind, tuple(_names(source, begin, " ".join(names))))
+    if kind is Chart.IMAGE:
+        return _picture(source, begin, names)
+    wrong = [name for name in names if not _VALUE_NAME.fullmatch(name)]
+    if wrong or not names:
+        raise _error(source, begin, f"{' '.join(wrong)!r} is no name of a value")
+    return Binding(kind, tuple(names))
+
+
+def _picture(source: str, begin: int, words: Sequence[str]) -> Binding:
+    """Return the picture of a memory object: its name, and the number of elements per row."""
+    name, *widths = words or [""]
+    is_valid = all(width.isdecimal() and 0 < int(width) <= _MAX_WIDTH for width in widths)
+    if not _NAME.fullmatch(name) or len(widths) > 1 or not is_valid:
+        raise _error(source, begin, f"{' '.join(words)!r} is not NAME [WIDTH] of memory")
+    return Binding(Chart.IMAGE, (name,), *map(int, widths))
 
 
 def _insertion(source: str, begin: int, end: int, text: str) -> _Insertion:
@@ -201,8 +271,13 @@ def _insertion(source: str, begin: int, end: int, text: str) -> _Insertion:
         )
     if _CHANGE.search(match["value"] + (match["index"] or "")):
         raise _error(source, begin, "an emitted expression changes nothing")
-    emission = Emission(match["name"], match["type"] or "float", _line(source, begin))
-    return _Insertion(begin, end, emission, (match["index"] or "").strip(), match["value"].strip())
+    named = match["type"] or "float"
+    kind = named.rstrip("0123456789")
+    emission = Emission(match["name"], kind, _line(source, begin))
+    index = (match["index"] or "").strip()
+    return _Insertion(
+        begin, end, emission, int(named[len(kind) :] or 1), index, match["value"].strip()
+    )
 
 
 def _insertion_at_line(source: str, code: str, text: str) -> _Insertion:
@@ -237,14 +312,12 @@ def _insert(source: str, insertions: Sequence[_Insertion]) -> str:
         return source
     parts: list[str] = []
     declarations: list[str] = []
-    position = 0
-    for number, item in enumerate(insertions):
-        index = f"(ulong)({item.index})" if item.index else _NO_INDEX
-        call = f" {EMISSION_PREFIX}{number}({index}, ({item.emission.type})({item.value}));"
-        parts += [source[position : item.begin], call]
+    position = number = 0
+    for item in insertions:
+        parts += [source[position : item.begin], item.call(number)]
+        declarations.append(item.declaration(number))
         position = item.end
-        kind = "int" if item.emission.type == "bool" else item.emission.type
-        declarations.append(f"void {EMISSION_PREFIX}{number}(ulong, {kind});")
+        number += len(item.emissions())
     return " ".join(declarations) + "\n#line 1\n" + "".join(parts) + source[position:]
 
 

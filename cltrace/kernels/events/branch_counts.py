@@ -28,6 +28,9 @@ class DecisionCount:
         divergent_warps: those of them in which lanes disagree.
         items: evaluations by work-items.
         true_items: those of them that are true.
+        work_items: work-items that evaluate it.
+        ever_true: work-items for which it is true at least once.
+        ever_false: work-items for which it is false at least once.
     """
 
     decision: int
@@ -35,6 +38,9 @@ class DecisionCount:
     divergent_warps: int
     items: int
     true_items: int
+    work_items: int
+    ever_true: int
+    ever_false: int
 
 
 def count_branches(events: LaunchEvents, proxies: Sequence[ProxyWarp]) -> Sequence[DecisionCount]:
@@ -50,7 +56,8 @@ def can_replay(events: LaunchEvents) -> bool:
     """Return False for streams that are too long to be replayed together."""
     lengths = events.streams.length[np.unique(events.items.stream)]
     longest = int(lengths.max(initial=0))
-    return longest <= _MAX_LENGTH and longest * len(lengths) <= _MAX_BITS
+    rows = max(longest, 2 * len(events.decisions))
+    return longest <= _MAX_LENGTH and rows * len(lengths) <= _MAX_BITS
 
 
 class _StreamReplay:
@@ -66,6 +73,8 @@ class _StreamReplay:
         self._bits = events.streams.bit_rows(self._nodes, _MAX_LENGTH)
         self._lengths = events.streams.length[self._nodes]
         self._totals: NDArray[np.int64] = np.zeros((4, len(events.decisions)), np.int64)
+        shape = (2, len(events.decisions), len(self._nodes))
+        self._is_taken: NDArray[np.bool_] = np.zeros(shape, np.bool_)
         self._ways = events.ways
 
     def run(self) -> None:
@@ -80,6 +89,7 @@ class _StreamReplay:
     def _add(self, decision: int, here: NDArray[np.int64], bits: NDArray[np.uint8]) -> None:
         state = np.full(len(self._nodes), -1, np.int64)
         state[here] = bits
+        self._is_taken[bits, decision, here] = True
         by_share = state[self._stream]
         num_proxies = len(self._warps)
         lanes_true = np.bincount(self._proxy[by_share == 1], minlength=num_proxies) > 0
@@ -93,10 +103,29 @@ class _StreamReplay:
 
     def counts(self) -> Sequence[DecisionCount]:
         """Return the counts of the decisions that were evaluated."""
+        items_of_streams = np.bincount(self._stream, self._items, len(self._nodes)).astype(np.int64)
+        ever_false, ever_true = self._is_taken @ items_of_streams
+        work_items = self._is_taken.any(axis=0) @ items_of_streams
+        columns = np.stack([*self._totals, work_items, ever_true, ever_false]).T.tolist()
         return [
             DecisionCount(
-                decision=decision, warps=warps, divergent_warps=split, items=items, true_items=true
+                decision=decision,
+                warps=warps,
+                divergent_warps=split,
+                items=items,
+                true_items=true,
+                work_items=evaluating,
+                ever_true=when_true,
+                ever_false=when_false,
             )
-            for decision, (warps, split, items, true) in enumerate(self._totals.T.tolist())
+            for decision, (
+                warps,
+                split,
+                items,
+                true,
+                evaluating,
+                when_true,
+                when_false,
+            ) in enumerate(columns)
             if warps
         ]

@@ -13,17 +13,20 @@ from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.assumption_texts import describe_assumptions
 from cltrace.kernels.counts.assumptions import ScenarioRedirection
 from cltrace.kernels.counts.group_sampling import begin_execution, spread_groups
-from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
+from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
 from cltrace.kernels.counts.scenarios import TYPICAL_SCENARIO
 from cltrace.kernels.counts.unknowns import Unknowns, find_unknowns
 from cltrace.kernels.events.annotations import AnnotatedSource, blank_comments, read_annotations
 from cltrace.kernels.events.decisions import DecisionModel, find_decisions
 from cltrace.kernels.events.launch_code import (
+    analyse_for_events,
     block_operations,
     check_watched,
     event_memories,
     event_sites,
+    note_absent,
 )
+from cltrace.kernels.events.named_lines import named_lines
 from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.observer import EventObserver
 from cltrace.kernels.events.records import DroppedEvents, ItemTable, LaunchEvents
@@ -84,11 +87,11 @@ def record_events(
     Raises: `ValueError` for invalid sizes, an unknown kernel or a watched name that the kernel lacks;
     `UnsupportedKernelError` and `KernelExecutionError` as `count` does.
     """
-    ndrange = nd_range(global_size, local_size, global_offset)
-    source, annotated = program.source, read_annotations(program.source, emissions)
-    if annotated.emissions:
+    source, ndrange = program.source, nd_range(global_size, local_size, global_offset)
+    annotated = read_annotations(named_lines(source).code, emissions)
+    if annotated.text != source:
         program = program.with_source(annotated.text)
-    analysis = analyse_kernel(program, kernel, form)
+    analysis = analyse_for_events(program, kernel, form)
     launch = _Launch(
         analysis,
         ndrange,
@@ -184,7 +187,9 @@ class _Launch:
         self._watched = watched
         self._model: DecisionModel = find_decisions(
             analysis.full_kernel,
-            NegatedConditions(blank_comments(source)) if form is CodeForm.WRITTEN else None,
+            NegatedConditions(blank_comments(named_lines(source).code))
+            if form is CodeForm.WRITTEN
+            else None,
         )
         self._sizes = block_operations(analysis, annotated)
         self._own_sites = frozenset(
@@ -267,10 +272,10 @@ class _Launch:
 
     def _notes(self, run: _Execution) -> tuple[str, ...]:
         assumptions = describe_assumptions(self._kernel, self._unknowns)
-        texts = (f"{row.place}: {row.what} is assumed: {row.meaning}" for row in assumptions)
-        names = {part.name for part in run.memory.memory.objects[1:]}
-        unused = [name for name in self._annotated.watched if name not in names]
-        ignored = (
-            f"@watch {name}: {self._kernel.function.name} accesses no {name}" for name in unused
+        lines = named_lines(self._source)
+        texts = (
+            f"{lines.text(row.place)}: {row.what} is assumed: {row.meaning}" for row in assumptions
         )
+        names = {part.name for part in run.memory.memory.objects[1:]}
+        ignored = note_absent(self._annotated, names, self._kernel.function.name)
         return (*texts, *ignored, *sorted(run.notes | run.memory.memory.faults()))

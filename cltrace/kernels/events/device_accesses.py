@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.events.device_log import LogEntries
-from cltrace.kernels.events.launch_code import event_sites
+from cltrace.kernels.events.device_texels import DeviceTexels
+from cltrace.kernels.events.launch_code import event_memories, event_sites
 from cltrace.kernels.events.observer import find_barriers
-from cltrace.kernels.events.records import AccessTable, EventMemory
+from cltrace.kernels.events.records import AccessTable
 from cltrace.kernels.events.stream_rounds import StreamRounds
 from cltrace.kernels.events.value_columns import count_earlier
+from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.types import GENERIC, GLOBAL, SPACE_NAMES
@@ -31,12 +33,13 @@ class DeviceAccesses:
     def __init__(
         self,
         kernel: PreparedKernel,
-        memories: tuple[EventMemory, ...],
+        memory: LaunchMemory,
         watched: frozenset[str],
         is_added: Callable[[Place], bool],
     ) -> None:
         self.sites = event_sites(kernel)
-        self.memories = memories
+        self.memories = event_memories(memory)
+        self._texels = DeviceTexels(kernel, memory)
         self.ranks = {block: rank for rank, block in enumerate(kernel.graph.order)}
         barriers = find_barriers(kernel)
         self._first_barrier = len(kernel.sites)
@@ -48,7 +51,7 @@ class DeviceAccesses:
         ]
         own = [*(not is_added(site.place) for site in kernel.sites), *(True for _ in barriers)]
         self._is_own = np.asarray(own, np.bool_)
-        names = [*(part.name for part in memories), None]
+        names = [*(part.name for part in self.memories), None]
         self._is_watched = np.asarray([not watched or name in watched for name in names])
 
     def accesses(
@@ -74,6 +77,7 @@ class DeviceAccesses:
         keys = np.stack([step_round, ~is_barrier, again, code])
         _, step = np.unique(keys, axis=1, return_inverse=True)
         memory, offset = entries.locate(chosen, self.memories, shared, own, self._spaces)
+        self._texels.place(entries, chosen, memory, offset)
         order = np.lexsort([lane, step])
         order = order[self._is_recorded(code, memory)[order]]
         columns = (

@@ -10,16 +10,18 @@ import numpy as np
 from cltrace.events.event_logs import EventLog
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument
 from cltrace.kernels.compiler import CodeForm, read_options
-from cltrace.kernels.counts.kernel_analysis import analyse_kernel
 from cltrace.kernels.events.annotations import blank_comments, read_annotations
 from cltrace.kernels.events.decisions import find_decisions
 from cltrace.kernels.events.device_accesses import DeviceAccesses
 from cltrace.kernels.events.device_log import LogEntries
 from cltrace.kernels.events.launch_code import (
+    analyse_for_events,
     block_operations,
     check_watched,
     event_memories,
+    note_absent,
 )
+from cltrace.kernels.events.named_lines import named_lines
 from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.observer import find_barriers
 from cltrace.kernels.events.records import (
@@ -72,14 +74,15 @@ class DeviceLaunch:
         texts = (program.source, *program.headers.values())
         self._contracts = not any(map(_NO_CONTRACTION.search, texts))
         self._arguments = arguments
-        self._annotated = read_annotations(program.source, emissions)
-        if self._annotated.emissions:
+        code = named_lines(program.source).code
+        self._annotated = read_annotations(code, emissions)
+        if self._annotated.text != program.source:
             program = program.with_source(self._annotated.text)
-        analysis = analyse_kernel(program, kernel, form)
+        analysis = analyse_for_events(program, kernel, form)
         self._kernel = analysis.full_kernel
         self._parameters = program.kernels[kernel].parameters
         is_written = form is CodeForm.WRITTEN
-        negated = NegatedConditions(blank_comments(self._source)) if is_written else None
+        negated = NegatedConditions(blank_comments(code)) if is_written else None
         self._model = find_decisions(self._kernel, negated)
         self._read_contents = analysis.slice_inputs.contents
         self._operations = block_operations(analysis, self._annotated)
@@ -107,11 +110,14 @@ class DeviceLaunch:
         options = read_options(self._options).passed
         return [option for option in options if not option.startswith(("-D", "-U"))]
 
-    def typed_arguments(self) -> Iterator[tuple[Argument, np.dtype[np.generic] | None]]:
-        """Yield the arguments, each with the type of a number; None for other arguments."""
-        for parameter, argument in zip(self._kernel.parameters, self._arguments, strict=True):
+    def typed_arguments(
+        self,
+    ) -> Iterator[tuple[Argument, np.dtype[np.generic] | None, str]]:
+        """Yield the arguments, each with the type of a number, None for others, and its type's name."""
+        parameters = zip(self._kernel.parameters, self._parameters, strict=True)
+        for (parameter, named), argument in zip(parameters, self._arguments, strict=True):
             is_number = isinstance(parameter.type, IntegerType | FloatType)
-            yield argument, dtype_of(parameter.type) if is_number else None
+            yield argument, dtype_of(parameter.type) if is_number else None, named.type
 
     def events(self, log: EventLog, max_events: int) -> LaunchEvents:
         """Return the events of a log.
@@ -176,7 +182,7 @@ class DeviceLaunch:
         names = {part.name for part in event_memories(self._own_memory)}
         return DeviceAccesses(
             self._kernel,
-            event_memories(self._own_memory),
+            self._own_memory,
             frozenset(self._watched | (names & {*self._annotated.watched})),
             self._annotated.is_added,
         )
@@ -184,11 +190,6 @@ class DeviceLaunch:
     def _notes(self) -> tuple[str, ...]:
         """Return notes of contents that are not known and that events may depend on."""
         pairs = enumerate(zip(self._parameters, self._arguments, strict=True))
-        images = [
-            f"{parameter.name}: a device records no accesses of images"
-            for parameter, argument in zip(self._parameters, self._arguments, strict=True)
-            if isinstance(argument, ImageArgument)
-        ]
         unknown = (
             f"{parameter.name}: its contents are not known; the device had zeros"
             for index, (parameter, argument) in pairs
@@ -196,4 +197,6 @@ class DeviceLaunch:
             and argument.contents is None
             and (index in self._read_contents or self._annotated.emissions)
         )
-        return (*images, *unknown)
+        names = {part.name for part in self._site_facts.memories}
+        ignored = note_absent(self._annotated, names, self._name)
+        return (*unknown, *ignored)

@@ -15,6 +15,7 @@ from cltrace.kernels.execute.lanes import Grid
 from cltrace.kernels.instrument.event_log import (
     BIT_CODE,
     CODE_SHIFT,
+    COORDINATE_CODE,
     HIGH_CODE,
     INDEX_CODE,
     LOW_CODE,
@@ -125,6 +126,20 @@ class LogEntries:
             note(number, (self.own_bases[position] & _LOAD).astype(np.int64)[lane])
         return memory, offset
 
+    def coordinates(self, entries: NDArray[np.int64], axes: int) -> NDArray[np.uint32]:
+        """Return the bits of the coordinates of accesses of images: shape (axes, accesses).
+
+        What found no room is 2^32 - 1.
+        """
+        bits = np.full((axes, len(entries)), np.iinfo(np.uint32).max, np.uint32)
+        is_whole = np.ones(len(entries), np.bool_)
+        for axis in range(axes):
+            at = np.minimum(entries + axis, max(len(self.code) - 1, 0))
+            if axis:
+                is_whole &= (self.code[at] == COORDINATE_CODE) & (entries + axis < len(self.code))
+            bits[axis, is_whole] = self.load[at][is_whole] & np.iinfo(np.uint32).max
+        return bits
+
     def values(self, emissions: Sequence[Emission]) -> ValueTable:
         """Return the emitted values."""
         first = np.flatnonzero(self.code == VALUE_CODE)
@@ -153,6 +168,9 @@ def _numbers(bits: NDArray[np.int64], type_name: str) -> NDArray[np.float64]:
     match type_name:
         case "float":
             return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+        case "half":
+            numbers = bits.astype(np.uint32).view(np.float32)
+            return numbers.astype(np.float16).astype(np.float64)
         case "double":
             return bits.view(np.float64)
         case "char" | "short" | "int":

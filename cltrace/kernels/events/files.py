@@ -325,7 +325,10 @@ def _emission(stored: Mapping[str, Any]) -> Emission:
 
 
 def _binding(stored: Mapping[str, Any]) -> Binding:
-    return Binding(Chart(stored["chart"]), tuple(map(_text, stored["names"])))
+    names = tuple(map(_text, stored["names"]))
+    if not names:
+        raise ValueError("a chart has no name")
+    return Binding(Chart(stored["chart"]), names, _natural(stored.get("width", 0)))
 
 
 def _site(stored: Mapping[str, Any]) -> EventSite:
@@ -341,6 +344,13 @@ def _site(stored: Mapping[str, Any]) -> EventSite:
 
 
 def _memory(stored: Mapping[str, Any]) -> EventMemory:
+    sides = tuple(map(_positive, stored.get("sides", ())))
+    if len(sides) not in {0, 3}:
+        raise ValueError(f"an image has no {len(sides)} sides")
     return EventMemory(
-        _text(stored["name"]), _text(stored["space"]), _natural(stored["size_bytes"])
+        _text(stored["name"]),
+        _text(stored["space"]),
+        _natural(stored["size_bytes"]),
+        sides,
+        min(_natural(stored.get("element_bytes", 0)), _MAX_ACCESS_BYTES),
     )

@@ -1,15 +1,34 @@
 """What a launch's code says of its events: operations of blocks, places of accesses, memory objects."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
-from cltrace.kernels.events.annotations import AnnotatedSource
+from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
+from cltrace.kernels.events.annotations import AnnotatedSource, Chart
 from cltrace.kernels.events.observer import find_barriers
 from cltrace.kernels.events.records import EventKind, EventMemory, EventSite
+from cltrace.kernels.execute.images import Image
 from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.memory import MemoryObject
-from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_function
+from cltrace.kernels.flow.component_stores import with_component_stores
 from cltrace.kernels.ir.types import PRIVATE, SPACE_NAMES
+from cltrace.kernels.program import Program
+
+
+def analyse_for_events(program: Program, kernel: str, form: CodeForm) -> KernelAnalysis:
+    """Return the analysis of a kernel for its events: as written, components are stored alone.
+
+    Raises: as `analyse_kernel`.
+    """
+    analysis = analyse_kernel(program, kernel, form)
+    if form is CodeForm.OPTIMISED:
+        return analysis
+    function = with_component_stores(analysis.full_kernel.function)
+    if function is analysis.full_kernel.function:
+        return analysis
+    module = program.module(form)
+    return KernelAnalysis(prepare_function(function, module), module, program.source)
 
 
 def block_operations(analysis: KernelAnalysis, annotated: AnnotatedSource) -> Mapping[int, int]:
@@ -54,9 +73,26 @@ def event_sites(kernel: PreparedKernel, assumed: Collection[int] = ()) -> tuple[
 def event_memories(memory: LaunchMemory) -> tuple[EventMemory, ...]:
     """Return the memory objects of a launch, in the order of their numbers."""
     return tuple(
-        EventMemory(_memory_name(part, number), SPACE_NAMES[part.space], part.size_bytes)
+        _event_memory(part, number, memory.images.get(number))
         for number, part in enumerate(memory.memory.objects[1:], 1)
     )
+
+
+def _event_memory(part: MemoryObject, number: int, image: Image | None) -> EventMemory:
+    name, space = _memory_name(part, number), SPACE_NAMES[part.space]
+    if image is None:
+        return EventMemory(name, space, part.size_bytes)
+    sides = (image.width, image.height, image.depth)
+    return EventMemory(name, space, part.size_bytes, sides, image.texel_bytes)
+
+
+def note_absent(annotated: AnnotatedSource, names: Collection[str], kernel: str) -> Iterator[str]:
+    """Yield a note for each memory that annotations name and that a kernel does not access."""
+    pictures = (item.names[0] for item in annotated.bindings if item.chart is Chart.IMAGE)
+    for word, wanted in (("watch", annotated.watched), ("bind image", pictures)):
+        for name in wanted:
+            if name not in names:
+                yield f"@{word} {name}: {kernel} accesses no {name}"
 
 
 def check_watched(watched: Collection[str], names: Collection[str]) -> None:

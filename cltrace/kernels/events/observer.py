@@ -146,13 +146,15 @@ class EventObserver:
         self._step += 1
 
     def on_value(self, emission: int, index: Value, value: Value, lanes: Lanes) -> None:
-        """Record values of lanes."""
-        kept = min(lanes.count, max(self._max_accesses - self._num_values, 0))
-        self.dropped_values += lanes.count - kept
-        self._num_values += kept
-        indices = broadcast(index, lanes.count)[:kept].astype(np.int64)
-        values = broadcast(value, lanes.count)[:kept]
-        self._values.append((lanes.index[:kept], np.full(kept, emission), indices, values))
+        """Record values of lanes: those of a vector's components have successive numbers."""
+        indices = broadcast(index, lanes.count)
+        for number, part in enumerate(value if type(value) is tuple else (value,), emission):
+            kept = min(lanes.count, max(self._max_accesses - self._num_values, 0))
+            self.dropped_values += lanes.count - kept
+            self._num_values += kept
+            values = broadcast(part, lanes.count)[:kept]
+            columns = (lanes.index[:kept], np.full(kept, number), indices[:kept].astype(np.int64))
+            self._values.append((*columns, values))
 
     def values(self, emissions: Sequence[Emission]) -> ValueTable:
         """Return the recorded values."""
@@ -195,6 +197,8 @@ class EventObserver:
 
 def _as_type(values: Array, type_name: str) -> NDArray[np.float64]:
     """Return numbers of an OpenCL type, whose bits are those of signed numbers."""
+    if type_name == "half":
+        return values.astype(np.float16).astype(np.float64)
     is_unsigned = type_name.startswith("u") or type_name == "size_t"
     if is_unsigned and values.dtype.kind == "i":
         values = values.view(f"u{values.dtype.itemsize}")

@@ -127,11 +127,16 @@ class EventSite:
 
 @dataclass(frozen=True, slots=True)
 class EventMemory:
-    """An argument or variable that is accessed. `space` is global, constant, local or private."""
+    """An argument or variable that is accessed. `space` is global, constant, local or private.
+
+    `sides` are width, height and depth of an image, whose texels have `element_bytes` each.
+    """
 
     name: str
     space: str
     size_bytes: int
+    sides: tuple[int, ...] = ()
+    element_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from cltrace.errors import QueryError
 from cltrace.kernels.events.files import read_events
-from cltrace.kernels.events.records import EventKind, LaunchEvents
+from cltrace.kernels.events.named_lines import named_lines
+from cltrace.kernels.events.records import Decision, EventKind, EventSite, LaunchEvents
 from cltrace.trace.guard import restrict_to_reading
 
 if TYPE_CHECKING:
@@ -178,7 +179,11 @@ def open_database(events: LaunchEvents) -> sqlite3.Connection:
     item_columns = (items.item, items.group, items.warp, number, items.operations)
     names = ("item", "work_group", "warp", "stream_id", "operations")
     _fill(connection, "item_row", {"row": range(len(number)), **_lists(names, item_columns)})
-    sites = [[site.kind.label, site.file, site.line, site.access_bytes] for site in events.sites]
+    places = _places(events, events.sites)
+    sites = [
+        [site.kind.label, *place, site.access_bytes]
+        for site, place in zip(events.sites, places, strict=True)
+    ]
     _fill(connection, "site_row", _columns_of(("site", "kind", "file", "line", "bytes"), sites))
     memories = [[memory.name, memory.space] for memory in events.memories]
     _fill(connection, "memory_row", _columns_of(("memory_id", "memory", "space"), memories))
@@ -242,6 +247,7 @@ def _accesses(events: LaunchEvents) -> Mapping[str, _Column]:
     accesses, sites = events.accesses, events.sites
     names = [*(memory.name for memory in events.memories), None]
     spaces = [*(memory.space for memory in events.memories), None]
+    places = _places(events, sites)
 
     def by_site(values: Sequence[object]) -> _Column:
         return _objects(values)[accesses.site]
@@ -249,8 +255,8 @@ def _accesses(events: LaunchEvents) -> Mapping[str, _Column]:
     return {
         "item": events.items.item[accesses.row],
         "kind": by_site([EventKind(site.kind).label for site in sites]),
-        "file": by_site([site.file for site in sites]),
-        "line": np.asarray([site.line for site in sites], np.int64)[accesses.site],
+        "file": by_site([file for file, _ in places]),
+        "line": np.asarray([line for _, line in places], np.int64)[accesses.site],
         "memory": _objects(names)[accesses.memory],
         "space": _objects(spaces)[accesses.memory],
         "offset_bytes": accesses.offset_bytes,
@@ -272,16 +278,25 @@ def _values(events: LaunchEvents) -> Mapping[str, _Column]:
 
 def _decisions(events: LaunchEvents) -> Mapping[str, _Column]:
     decisions = events.decisions
+    places = _places(events, decisions)
     return {
         "decision": np.arange(len(decisions)),
-        "file": _objects([decision.file for decision in decisions]),
-        "line": np.asarray([decision.line for decision in decisions], np.int64),
+        "file": _objects([file for file, _ in places]),
+        "line": np.asarray([line for _, line in places], np.int64),
         "column_number": np.asarray([decision.column for decision in decisions], np.int64),
         "kind": _objects([decision.kind.value for decision in decisions]),
         "depth": np.asarray([decision.depth for decision in decisions], np.int64),
         "next_if_false": _objects([_or_none(item.if_false.decision) for item in decisions]),
         "next_if_true": _objects([_or_none(item.if_true.decision) for item in decisions]),
     }
+
+
+def _places(
+    events: LaunchEvents, parts: Sequence[EventSite | Decision]
+) -> Sequence[tuple[str, int]]:
+    """Return file and line of each place, as the program names them."""
+    lines = named_lines(events.source)
+    return [lines.place(part.file, part.line) for part in parts]
 
 
 def _or_none(decision: int) -> int | None:

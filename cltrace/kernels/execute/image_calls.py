@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -41,10 +42,10 @@ def lower_image(
     call: Call, signature: Signature, block: int, sites: SiteTable, record_access: RecordAccess
 ) -> Step | None:
     """Lower an image function to a step; None for another kind of function."""
-    if _READ.fullmatch(signature.name):
-        return _lower_read(call, signature, block, sites, record_access)
-    if _WRITE.fullmatch(signature.name):
-        return _lower_write(call, signature, block, sites, record_access)
+    parts = read_image_call(call, signature)
+    if parts is not None:
+        lowering = _lower_read if parts.access is Access.READ else _lower_write
+        return lowering(call, parts, signature, block, sites, record_access)
     if signature.name in _QUERIES:
         return _lower_query(call, signature.name)
     return None
@@ -59,7 +60,33 @@ def _find_image(state: ExecutionState, handle: Value, call: Call) -> Image:
     return state.images[number]
 
 
-def _is_layered(signature: Signature) -> bool:
+@dataclass(frozen=True, slots=True)
+class ImageCall:
+    """A read or write of an image.
+
+    `position` and `sampler` are slots, -1 for no sampler; `coordinates` is the number of coordinates.
+    """
+
+    access: Access
+    position: int
+    sampler: int
+    coordinates: int
+
+
+def read_image_call(call: Call, signature: Signature) -> ImageCall | None:
+    """Return what a function accesses of an image; None for another kind of function."""
+    if _WRITE.fullmatch(signature.name):
+        return ImageCall(Access.WRITE, call.arguments[1], -1, _coordinate_count(signature))
+    if not _READ.fullmatch(signature.name):
+        return None
+    has_sampler = len(call.arguments) > 2 or "sampler" in signature.parameters[1].code
+    sampler = call.arguments[1] if has_sampler else -1
+    position = call.arguments[2 if has_sampler else 1]
+    return ImageCall(Access.READ, position, sampler, _coordinate_count(signature))
+
+
+def is_layered(signature: Signature) -> bool:
+    """Return True for an array of images."""
     return "array" in signature.parameters[0].code
 
 
@@ -71,32 +98,38 @@ def _coordinate_count(signature: Signature) -> int:
 
 
 def _coordinates(value: Value, signature: Signature) -> tuple[Value, ...]:
-    """Return coordinates by axis; the layer of a one-dimensional array becomes the depth."""
+    """Return the coordinates of a position by axis."""
     coordinates = value if type(value) is tuple else (value,)
-    coordinates = coordinates[: _coordinate_count(signature)]
+    return axis_coordinates(coordinates[: _coordinate_count(signature)], signature)
+
+
+def axis_coordinates(coordinates: tuple[Value, ...], signature: Signature) -> tuple[Value, ...]:
+    """Return coordinates by axis; the layer of a one-dimensional array becomes the depth."""
     if len(coordinates) == 2 and "1d" in signature.parameters[0].code:
         return (coordinates[0], np.zeros_like(coordinates[0]), coordinates[1])
     return coordinates
 
 
 def _lower_read(
-    call: Call, signature: Signature, block: int, sites: SiteTable, record_access: RecordAccess
+    call: Call,
+    parts: ImageCall,
+    signature: Signature,
+    block: int,
+    sites: SiteTable,
+    record_access: RecordAccess,
 ) -> Step:
-    handle = call.arguments[0]
-    has_sampler = len(call.arguments) > 2 or "sampler" in signature.parameters[1].code
-    sampler_slot = call.arguments[1] if has_sampler else -1
-    position = call.arguments[2 if has_sampler else 1]
+    handle, position, sampler_slot = call.arguments[0], parts.position, parts.sampler
     kind, result = call.type, call.result
     dtype = dtype_of(element_of(kind))
     # A texel lies within a sector, however many channels it has.
     site = sites.add(call, block, Access.READ, GLOBAL, element_of(kind), handle, position)
-    is_layered = _is_layered(signature)
+    has_layers = is_layered(signature)
 
     def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         image = _find_image(state, frame[handle], call)
-        sampler = int(np.asarray(frame[sampler_slot]).flat[0]) if has_sampler else 0
+        sampler = int(np.asarray(frame[sampler_slot]).flat[0]) if sampler_slot >= 0 else 0
         coordinates = _coordinates(frame[position], signature)
-        taps = locate_texels(image, coordinates, sampler, is_layered)
+        taps = locate_texels(image, coordinates, sampler, has_layers)
         state.texel_passes[site] = texel_passes(image, len(coordinates), len(taps))
         first = broadcast(np.int64(0), lanes.count) + offsets(image, taps[0].positions)
         record_access(site, frame[handle] + first, lanes, state)
@@ -117,9 +150,14 @@ def _fit_to_lanes(channel: Value, count: int) -> Value:
 
 
 def _lower_write(
-    call: Call, signature: Signature, block: int, sites: SiteTable, record_access: RecordAccess
+    call: Call,
+    parts: ImageCall,
+    signature: Signature,
+    block: int,
+    sites: SiteTable,
+    record_access: RecordAccess,
 ) -> Step:
-    handle, position, colour = call.arguments[0], call.arguments[1], call.arguments[-1]
+    handle, position, colour = call.arguments[0], parts.position, call.arguments[-1]
     site = sites.add(call, block, Access.WRITE, GLOBAL, call.argument_types[-1], handle, position)
 
     def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:

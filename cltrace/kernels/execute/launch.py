@@ -38,6 +38,17 @@ from cltrace.kernels.values import Value, dtype_of, from_bytes, wrap
 
 _POINTER_BYTES: Final = 8
 _ADDRESSING: Final = {"none": 0, "edge": 2, "clamp": 4, "repeat": 6, "mirrored": 8}
+_PLAIN_PLACES: Final = ((0,), (1,), (2,), (3,))
+_CHANNEL_PLACES: Final[Mapping[int, tuple[tuple[int, ...], ...]]] = {
+    0x10B1: ((3,),),  # CL_A
+    0x10B3: ((0,), (3,)),  # CL_RA
+    0x10B6: ((2,), (1,), (0,), (3,)),  # CL_BGRA
+    0x10B7: ((3,), (0,), (1,), (2,)),  # CL_ARGB
+    0x10B8: ((0, 1, 2, 3),),  # CL_INTENSITY
+    0x10B9: ((0, 1, 2),),  # CL_LUMINANCE
+    0x10C3: ((3,), (2,), (1,), (0,)),  # CL_ABGR
+}
+"""Channels that a read returns for each channel in memory, by channel order."""
 MAX_CONTENTS_BYTES: Final = 1 << 34
 """Limit on the contents of a buffer."""
 MAX_PRIVATE_BYTES: Final = 1 << 29
@@ -274,12 +285,15 @@ def build_image(argument: ImageArgument) -> Image:
         shape = (argument.depth, argument.height, argument.width, argument.channels)
         channels = np.asarray(argument.contents, argument.channel_dtype).reshape(shape)
         if argument.is_normalised:
-            channels = channels.astype(np.float64) / np.iinfo(argument.channel_dtype).max
+            largest = np.iinfo(argument.channel_dtype).max
+            channels = np.maximum(channels.astype(np.float64) / largest, -1.0)
         dtype = np.float64 if channels.dtype.kind == "f" else np.int64
         texels = np.zeros((*shape[:3], 4), dtype)
-        texels[..., : argument.channels] = channels
-        if argument.channels < 4:
-            texels[..., 3] = 1
+        texels[..., 3] = 1
+        places = _CHANNEL_PLACES.get(argument.channel_order, _PLAIN_PLACES)
+        for channel, read_places in enumerate(places[: argument.channels]):
+            for place in read_places:
+                texels[..., place] = channels[..., channel]
     return Image(
         width=argument.width,
         height=argument.height,

@@ -6,6 +6,7 @@ from typing import Final
 from cltrace.errors import UnsupportedKernelError
 from cltrace.kernels.builtins.function_kinds import EMISSION_PREFIX
 from cltrace.kernels.builtins.mangling import ParameterKind, Signature, base_name, demangle
+from cltrace.kernels.execute.image_calls import ImageCall, read_image_call
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.instrument.c_types import (
     SPACE_QUALIFIERS,
@@ -14,7 +15,7 @@ from cltrace.kernels.instrument.c_types import (
     c_type,
     is_truth,
 )
-from cltrace.kernels.instrument.event_log import record_access, record_value
+from cltrace.kernels.instrument.event_log import record_access, record_texel, record_value
 from cltrace.kernels.ir.instructions import Call
 from cltrace.kernels.ir.types import (
     VOID,
@@ -24,6 +25,7 @@ from cltrace.kernels.ir.types import (
     Type,
     VectorType,
     element_of,
+    is_float,
     size_bytes,
     stored_bytes,
 )
@@ -91,9 +93,7 @@ class Calls:
         if name in _DROPPED:
             return
         if name.startswith(EMISSION_PREFIX):
-            index, value = call.arguments
-            number = int(name.removeprefix(EMISSION_PREFIX))
-            yield record_value(number, self._slot(index), self._value_bits(value))
+            yield from self._emitted(call, int(name.removeprefix(EMISSION_PREFIX)))
         elif name.startswith(("llvm.memcpy", "llvm.memmove", "llvm.memset")):
             yield from self._copy(call, sites, is_fill=name.startswith("llvm.memset"))
         elif name.startswith("async_work_group_"):
@@ -103,21 +103,35 @@ class Calls:
         elif name == "printf":
             yield f"{self._slot(call.result)} = 0;" if call.result >= 0 else ";"
         else:
-            yield from self._recorded(sites, name)
+            yield from self._recorded(call, signature, sites)
             yield self._builtin(call, signature, name)
 
-    def _recorded(self, sites: Sequence[Site], name: str) -> Iterator[str]:
-        """Yield the records of a function's accesses, but of images: their texels have no address."""
+    def _recorded(self, call: Call, signature: Signature, sites: Sequence[Site]) -> Iterator[str]:
+        """Yield the records of a function's accesses: of images by coordinates, of memory by address."""
+        image = read_image_call(call, signature)
         for site in sites:
-            if not isinstance(self._type_of(site.pointer), OpaqueType):
-                yield record_access(site.number, self._address(site, name))
+            if image is None:
+                yield record_access(site.number, self._address(site, base_name(signature)))
+            else:
+                yield record_texel(site.number, list(self._coordinates(image)))
 
-    def _value_bits(self, slot: int) -> str:
-        """Return a value's bits: integers in 64 bits, other numbers as `double` or `float` has them."""
-        kind = self._type_of(slot)
-        if isinstance(kind, IntegerType):
-            return f"(ulong){self._slot(slot)}"
-        return f"(ulong)as_{'ulong' if stored_bytes(kind) == 8 else 'uint'}({self._slot(slot)})"
+    def _coordinates(self, image: ImageCall) -> Iterator[str]:
+        """Yield the bits of an image's coordinates."""
+        kind, position = self._type_of(image.position), self._slot(image.position)
+        for axis in range(image.coordinates):
+            part = f"({position}).s{axis}" if isinstance(kind, VectorType) else position
+            yield f"as_uint({part})" if is_float(kind) else f"(uint)({part})"
+
+    def _emitted(self, call: Call, first: int) -> Iterator[str]:
+        """Yield the records of a value, or of a vector's components, whose numbers begin with `first`."""
+        index, value = call.arguments
+        kind, text = self._type_of(value), self._slot(value)
+        if not isinstance(kind, VectorType):
+            yield record_value(first, self._slot(index), _value_bits(text, kind))
+            return
+        for part in range(kind.count):
+            bits = _value_bits(f"({text}).s{part:x}", kind.element)
+            yield record_value(first + part, self._slot(index), bits)
 
     def _address(self, site: Site, name: str) -> str:
         """Return the address of an access: that of `vload` and `vstore` has an offset in vectors."""
@@ -186,6 +200,13 @@ class Calls:
         yield f"({target} + {target_offset})[byte] = ({source} + {source_offset})[byte]; }}"
         if call.result >= 0:
             yield f"{self._slot(call.result)} = {event};"
+
+
+def _value_bits(text: str, kind: Type) -> str:
+    """Return a number's bits: integers in 64 bits, others as `double` or `float` has them."""
+    if isinstance(kind, IntegerType):
+        return f"(ulong){text}"
+    return f"(ulong)as_{'ulong' if stored_bytes(kind) == 8 else 'uint'}({text})"
 
 
 def _pointer(kind: ParameterKind, own: Type, function: str) -> str:

@@ -2,10 +2,12 @@
 
 Each recorded work-item has a stretch of 64-bit words. The first ones are the addresses of the memory
 that is its own or its work-group's. Each further event is a word with a code in its upper 16 bits: the
-number of a site with the address of an access, or one of the codes below. Words behind the end of the
+number of a site with the address of an access, or with the first coordinate in an image, or one of the
+codes below. Words behind the end of the
 stretch are counted and dropped.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 CODE_SHIFT: Final = 48
@@ -20,6 +22,8 @@ LOW_CODE: Final = 0xFFFC
 """Code of the lower 32 bits of a value."""
 HIGH_CODE: Final = 0xFFFB
 """Code of the upper 32 bits of a value."""
+COORDINATE_CODE: Final = 0xFFFA
+"""Code of a further coordinate in an image."""
 MAX_SITES: Final = 0xFFF0
 """Limit on the number of places that access memory or have barriers."""
 
@@ -62,6 +66,13 @@ EXIT: Final = "if (cltrace_row >= 0) cltrace_counts[cltrace_item] = cltrace_end;
 def record_access(site: int, address: str) -> str:
     """Return the statement that records an access of a site."""
     return f"CLTRACE_EVENT({site}, (ulong)({address}))"
+
+
+def record_texel(site: int, coordinates: Sequence[str]) -> str:
+    """Return the statement that records an access of an image by the bits of its coordinates."""
+    codes = [site, *(COORDINATE_CODE for _ in coordinates[1:])]
+    words = zip(codes, coordinates, strict=True)
+    return " ".join(f"CLTRACE_EVENT({code}, {word})" for code, word in words)
 
 
 def record_bit(bit: int) -> str:

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.compiler import SOURCE_NAME
+from cltrace.kernels.events.annotations import Chart
 from cltrace.kernels.events.decisions import decode_stream
+from cltrace.kernels.events.named_lines import named_lines
 from cltrace.kernels.events.proxy_warps import ProxyWarp, StreamShare
 from cltrace.kernels.events.records import AccessTable, EventKind, LaunchEvents
 from cltrace.report.kernel_events import (
@@ -20,6 +22,8 @@ from cltrace.report.kernel_events import (
 )
 from cltrace.report.page.assembly import INSIDE_PAGE, assemble_page, assemble_pair
 from cltrace.report.page.columns import pack_columns
+from cltrace.report.page.inside_pictures import find_pictures
+from cltrace.report.page.inside_tree import tree_values
 from cltrace.report.untrusted_text import escape_controls
 
 _MAX_STREAMS: Final = 250
@@ -40,12 +44,15 @@ def render_inside_page(analysis: EventAnalysis) -> str:
     shown, shown_groups = _shown_events(events)
     shown_values = _shown_values(events, shown_groups)
     streams = analysis.streams[:_MAX_STREAMS]
+    pictures = find_pictures(events)
     columns = pack_columns(
         {
             "item": events.items.item,
             "group": events.items.group,
             "warp": events.items.warp,
             "stream": _stream_numbers(events, streams),
+            "proxy": _proxy_numbers(analysis),
+            **pictures.columns,
             **{f"value_{name}": column for name, column in shown_values.columns.items()},
             **{f"event_{name}": column for name, column in _columns(shown).items()},
         }
@@ -56,6 +63,7 @@ def render_inside_page(analysis: EventAnalysis) -> str:
         **_memory(analysis),
         **_launch(events),
         "values": shown_values.numbers,
+        "pictures": pictures.values,
         "shown_groups": shown_groups.tolist(),
         "columns": [asdict(layout) for layout in columns.layouts],
     }
@@ -73,13 +81,26 @@ def _head(analysis: EventAnalysis) -> Mapping[str, Any]:
         ],
         "notes": [escape_controls(note) for note in document.notes],
         "source": [escape_controls(line) for line in _lines(analysis.events.source)],
+        "line_names": _line_names(analysis.events.source),
     }
 
 
 def _lines(source: str) -> Sequence[str]:
-    """Return the lines as the compiler counts them."""
-    lines = source.replace("\r\n", "\n").split("\n")
+    """Return the lines as the compiler counts them, with blanks in place of tabs."""
+    lines = [line.expandtabs(4) for line in source.replace("\r\n", "\n").split("\n")]
     return lines[:-1] if lines[-1] == "" else lines
+
+
+def _line_names(source: str) -> Sequence[tuple[str, int]]:
+    """Return the file, "" for the source itself, and the number by which each line is named.
+
+    There are none without `#line` directives.
+    """
+    names = named_lines(source)
+    if not names.has_names:
+        return []
+    places = (names.place(SOURCE_NAME, line) for line in range(1, len(_lines(source)) + 1))
+    return [("" if file == SOURCE_NAME else escape_controls(file), line) for file, line in places]
 
 
 def _own_line(file: str, line: int) -> int:
@@ -100,6 +121,7 @@ def _branches(analysis: EventAnalysis) -> Mapping[str, Any]:
         "stream_count": len(analysis.streams),
         "proxies": [_proxy(proxy, numbers) for proxy in analysis.proxies[:_MAX_PROXIES]],
         "proxy_count": len(analysis.proxies),
+        "tree": tree_values(analysis),
     }
 
 
@@ -110,7 +132,7 @@ def _memory(analysis: EventAnalysis) -> Mapping[str, Any]:
         "sites": [
             {
                 "line": _own_line(site.file, site.line),
-                "place": escape_controls(place_text(site).removeprefix(f"{SOURCE_NAME}:")),
+                "place": escape_controls(place_text(events, site).removeprefix(f"{SOURCE_NAME}:")),
                 "kind": site.kind.label,
                 "element": escape_controls(site.element),
                 "bytes": site.access_bytes,
@@ -132,6 +154,7 @@ def _memory(analysis: EventAnalysis) -> Mapping[str, Any]:
         "bindings": [
             {"chart": binding.chart.value, "names": [*map(escape_controls, binding.names)]}
             for binding in events.bindings
+            if binding.chart is not Chart.IMAGE
         ],
         "epochs": _epochs(events),
         "races": _races(analysis),
@@ -202,6 +225,15 @@ def _stream_numbers(events: LaunchEvents, streams: Sequence[StreamShare]) -> NDA
     return numbers[events.items.stream]
 
 
+def _proxy_numbers(analysis: EventAnalysis) -> NDArray[np.int64]:
+    """Return the position of each work-item's proxy warp among those shown, -1 for the others."""
+    events = analysis.events
+    numbers = np.full(len(events.warp_operations), -1, np.int64)
+    for number, proxy in enumerate(analysis.proxies[:_MAX_PROXIES]):
+        numbers[proxy.warps] = number
+    return numbers[events.items.warp]
+
+
 def _stream(events: LaunchEvents, share: StreamShare) -> Mapping[str, Any]:
     """Return a stream with the lines that run and how often each condition is true and false."""
     bits = events.streams.bits(share.node)
@@ -233,7 +265,8 @@ def _shown_events(events: LaunchEvents) -> tuple[AccessTable, NDArray[np.int64]]
     """Return the events of the first recorded work-groups, and the numbers of these groups."""
     accesses = events.accesses
     group = events.items.group[accesses.row]
-    numbers, counts = np.unique(group, return_counts=True)
+    numbers, position = np.unique(events.items.group, return_inverse=True)
+    counts = np.maximum(np.bincount(position[accesses.row], minlength=len(numbers)), 1)
     count = max(int(np.searchsorted(np.cumsum(counts), _MAX_EVENTS, "right")), 1)
     chosen = numbers[:count]
     positions = np.flatnonzero(np.isin(group, chosen))[:_MAX_FIRST_EVENTS]

@@ -325,7 +325,7 @@ V_BUFFER: Final = View(
 
 V_CONTENT: Final = View(
     "v_content",
-    "Captured contents of buffers (--capture-buffers).",
+    "Captured contents of buffers and images (--capture-buffers, --inside).",
     "content c LEFT JOIN content_data d ON d.id = c.content_data_id",
     columns(
         ("buffer_id", "c.buffer_id", "the buffer"),
@@ -337,7 +337,12 @@ V_CONTENT: Final = View(
         ("written_host_ns", "c.written_host_ns", "time of the host's last write to the buffer"),
         ("size_bytes", "d.size_bytes", "size of the contents"),
         ("sha256", "d.sha256", "SHA-256 digest of the contents"),
-        ("deflated", "d.deflated", "contents, compressed with zlib"),
+        (
+            "deflated",
+            "d.deflated",
+            "contents, compressed with zlib; before an image's texels stand its channel order and "
+            "type, width, height and depth, with 4 bytes each",
+        ),
     ),
 )
 

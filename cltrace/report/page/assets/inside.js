@@ -5,7 +5,9 @@ import { countText } from "./format.js";
 import { BranchView } from "./inside_branches.js";
 import { MemoryView } from "./inside_memory.js";
 import { Highlight, InsideModel } from "./inside_model.js";
+import { PictureView } from "./inside_pictures.js";
 import { SourceView } from "./inside_source.js";
+import { TreeView } from "./inside_tree.js";
 import { ValueView } from "./inside_values.js";
 import { PALETTES } from "./palette.js";
 import { unpackColumns } from "./payload.js";
@@ -37,6 +39,8 @@ class InsidePage {
     for (const note of model.notes) byId("notes").append(element("li", {}, note));
     this.memory = new MemoryView(model, highlight, () => this.colours);
     this.branches = new BranchView(model, highlight, () => this.colours);
+    this.pictures = new PictureView(model, highlight, () => this.colours);
+    this.tree = new TreeView(model, highlight);
     this.source = new SourceView(model, highlight);
     this.values = new ValueView(model, () => this.colours);
     this.memory.onGroup = () => this.values.draw(this.memory.group);
@@ -85,9 +89,11 @@ class InsidePage {
     byId("choice").textContent = this.#choiceText(what);
   }
 
-  #choiceText({ stream, line, place }) {
+  #choiceText({ name, stream, proxy, line, place }) {
+    if (name) return name;
+    if (proxy !== undefined) return `work-items of warps of kind ${proxy + 1}`;
     if (stream !== undefined) return `work-items of way ${stream + 1}`;
-    if (line !== undefined) return `line ${line}`;
+    if (line !== undefined) return `line ${this.model.lineName(line)}`;
     return place ? `${place.kind ?? "place"} ${countText(place.number)}`.replace("place", "bank or sector") : "";
   }
 
@@ -107,6 +113,7 @@ class InsidePage {
     document.documentElement.dataset.theme = this.themeShown;
     byId("change-theme").textContent = `colours: ${this.theme}`;
     this.branches.draw();
+    this.pictures.draw(this.highlight.current);
     this.memory.draw();
     this.values.draw(this.memory.group);
   }

@@ -238,9 +238,11 @@ export class MemoryView {
     return null;
   }
 
-  #mark({ stream, line, block, place }) {
+  #mark(what) {
+    const { line, block, place } = what;
     const { columns, sites } = this.model;
-    if (stream !== undefined) this.marked = this.#eventsWhere((event) => columns.stream[columns.event_row[event]] === stream);
+    const isChosen = this.model.itemTest(what);
+    if (isChosen) this.marked = this.#eventsWhere((event) => isChosen(columns.event_row[event]));
     else if (line !== undefined) this.marked = this.#eventsWhere((event) => sites[columns.event_site[event]].line === line);
     else if (place) this.marked = this.#eventsWhere((event) => this.model.placeOf(event).number === place.number);
     else if (block) this.marked = new Set(this.model.requestOf(block.event, this.events));

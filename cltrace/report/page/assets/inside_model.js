@@ -23,6 +23,18 @@ export class InsideModel {
     return events;
   }
 
+  /** Return the name of a line of the source, as its `#line` directives state it. */
+  lineName(line) {
+    const [file, number] = this.line_names[line - 1] ?? ["", line];
+    return file ? `${file}:${number}` : String(number);
+  }
+
+  /** Return true for a line that follows another one by name, too. */
+  areNeighbours(first, second) {
+    const [from, to] = [this.line_names[first - 1], this.line_names[second - 1]];
+    return !from || (from[0] === to[0] && from[1] + 1 === to[1]);
+  }
+
   isBarrier(event) {
     return this.sites[this.columns.event_site[event]].kind.endsWith("barrier");
   }
@@ -50,6 +62,31 @@ export class InsideModel {
     return events.filter((other) => steps[other] === steps[event] && warp[rows[other]] === ownWarp);
   }
 
+  /** Return the highlighted streams with their numbers of work-items, null if none is. */
+  weightsOf({ stream, streams, proxy, rows }) {
+    const all = (numbers) => new Map(numbers.map((number) => [number, this.streams[number]?.items ?? 0]));
+    if (stream !== undefined) return all([stream]);
+    if (streams) return all(streams);
+    if (rows) return countEach(rows.map((row) => this.columns.stream[row]));
+    if (proxy === undefined) return null;
+    return new Map(this.proxies[proxy].shares.map(([number, lanes]) => [number, lanes * this.proxies[proxy].warps]));
+  }
+
+  /** Return a test of the highlighted work-items, by row; null if none is. */
+  itemTest({ stream, streams, proxy, rows }) {
+    const { stream: numbers, proxy: proxies } = this.columns;
+    if (stream !== undefined) return (row) => numbers[row] === stream;
+    if (streams) {
+      const chosen = new Set(streams);
+      return (row) => chosen.has(numbers[row]);
+    }
+    if (rows) {
+      const chosen = new Set(rows);
+      return (row) => chosen.has(row);
+    }
+    return proxy === undefined ? null : (row) => proxies[row] === proxy;
+  }
+
   /** Return the distinct words of each bank that a request needs: lanes with one word share a round. */
   wordsByBank(request) {
     const words = Array.from({ length: this.banks }, () => new Set());
@@ -63,7 +100,19 @@ export class InsideModel {
   }
 }
 
-/** What is highlighted: a stream, or events at a line, bank or sector. A kept highlight outlives pointing. */
+/** Return the colour of a stream: the most frequent ones have one each, the others share one. */
+export const streamColour = (stream, palette) => palette.kernels[stream] ?? palette.otherKernel;
+
+function countEach(numbers) {
+  const counts = new Map();
+  for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);
+  return counts;
+}
+
+/**
+ * What is highlighted: work-items, as a stream, several streams, a proxy warp or rows; or events at a line,
+ * bank or sector. A kept highlight outlives pointing.
+ */
 export class Highlight {
   #listeners = [];
   #kept = null;

@@ -22,7 +22,7 @@ export class SourceView {
     const line = element(
       "li",
       { on: { mouseenter: () => this.highlight.show({ line: number }), click: () => this.highlight.keep({ line: number }) } },
-      element("span", { className: "number" }, String(number)),
+      element("span", { className: "number", title: this.model.lineName(number) }, String(this.model.line_names[number - 1]?.[1] ?? number)),
       element("span", { className: "mark" }),
       element("span", { className: "text" }, text),
     );
@@ -49,9 +49,11 @@ export class SourceView {
     for (const site of sites) this.lines[this.model.sites[site].line - 1]?.classList.add("has-fault");
   }
 
-  #mark({ stream, line, lines }) {
-    const shown = stream === undefined ? null : this.model.streams[stream];
-    const running = shown && new Set(shown.lines);
+  #mark(what) {
+    const { line, lines } = what;
+    const weights = this.model.weightsOf(what);
+    const shown = weights && [...weights].filter(([number]) => number >= 0).map(([number, items]) => [this.model.streams[number], items]);
+    const running = shown && new Set(shown.flatMap(([stream]) => stream.lines));
     const outcomes = shown ? this.#outcomes(shown) : new Map();
     const marked = new Set(lines ?? (line === undefined ? [] : [line]));
     const covered = this.#coveredLines();
@@ -84,15 +86,19 @@ export class SourceView {
     return this.covered;
   }
 
-  /** Return what the conditions of each line were for a stream: true, false or both, with numbers. */
-  #outcomes(stream) {
+  /** Return what the conditions of each line were: of one stream for each work-item, of several in all. */
+  #outcomes(streams) {
     const byLine = new Map();
-    for (const [number, falseCount, trueCount] of stream.outcomes) {
-      const { line } = this.model.decisions[number];
-      const sums = byLine.get(line) ?? [0, 0];
-      byLine.set(line, [sums[0] + falseCount, sums[1] + trueCount]);
+    for (const [stream, items] of streams) {
+      const weight = streams.length > 1 ? items : 1;
+      for (const [number, falseCount, trueCount] of stream.outcomes) {
+        const { line } = this.model.decisions[number];
+        const sums = byLine.get(line) ?? [0, 0];
+        byLine.set(line, [sums[0] + weight * falseCount, sums[1] + weight * trueCount]);
+      }
     }
-    return new Map([...byLine].map(([line, [no, yes]]) => [line, outcomeOf(no, yes)]));
+    const name = streams.length > 1 ? shareOf : outcomeOf;
+    return new Map([...byLine].map(([line, [no, yes]]) => [line, name(no, yes)]));
   }
 }
 
@@ -101,4 +107,11 @@ function outcomeOf(no, yes) {
   if (!no) return { text: `true${times(yes)}`, className: "is-true" };
   if (!yes) return { text: `false${times(no)}`, className: "is-false" };
   return { text: `${countText(yes)}× true`, className: "is-both" };
+}
+
+/** Return the outcome of a condition for work-items of several streams: how often it is true. */
+function shareOf(no, yes) {
+  if (!no || !yes) return outcomeOf(Math.sign(no), Math.sign(yes));
+  const share = Math.min(Math.max((100 * yes) / (no + yes), 0.1), 99.9);
+  return { text: `${share.toFixed(share > 1 && share < 99 ? 0 : 1)} % true`, className: "is-both" };
 }

@@ -16,12 +16,16 @@ export class ValueView {
     byId("values").hidden = !model.emissions.length;
   }
 
-  /** Return the charts that are asked for; a line for each value that none has. */
+  /** Return the charts that are asked for; a line for each value or vector that none has. */
   #bindings() {
     const { bindings, emissions } = this.model;
     const bound = new Set(bindings.flatMap((binding) => binding.names));
-    const names = [...new Set(emissions.map((emission) => emission.name))];
-    return [...bindings, ...names.filter((name) => !bound.has(name)).map((name) => ({ chart: "line", names: [name] }))];
+    const lines = new Map(); // the components of a vector share a chart
+    for (const name of new Set(emissions.map((emission) => emission.name))) {
+      const vector = name.split(".")[0];
+      if (!bound.has(name)) lines.set(vector, [...(lines.get(vector) ?? []), name]);
+    }
+    return [...bindings, ...[...lines.values()].map((names) => ({ chart: "line", names }))];
   }
 
   /** Draw the charts of a work-group. */
