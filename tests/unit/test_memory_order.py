@@ -82,7 +82,7 @@ def test_loops_over_signed_numbers_are_unrolled(step: str, index: str, is_unroll
     assert (waits(counts, "a") < reads) == is_unrolled
 
 
-@pytest.mark.parametrize(("step", "in_flight"), [("1024", 8), ("n", 4)])
+@pytest.mark.parametrize(("step", "in_flight"), [("1024", 16), ("n", 4)])
 def test_reads_of_unknown_steps_begin_when_those_before_are_used(step: str, in_flight: int) -> None:
     """24 ns a trip on an H200 with a literal, 59 with an argument."""
     body = f"float s = 0; for (int i = j; i < 64 * n; i += {step}) s += a[i]; y[j] = s;"
@@ -96,7 +96,7 @@ def test_reads_of_unknown_steps_begin_when_those_before_are_used(step: str, in_f
         ("", "int i = 0; i < get_local_size(0)", 4),
         ("", "size_t i = 0; i < get_local_size(0)", 4),
         ("", "uint i = 0; i < get_local_size(0)", 1),
-        ("int m = get_local_size(0);", "int i = 0; i < m", 8),
+        ("int m = get_local_size(0);", "int i = 0; i < m", 16),
     ],
 )
 def test_counters_that_are_compared_with_sizes(setup: str, index: str, in_flight: int) -> None:

@@ -186,7 +186,7 @@ class _Folding:
             unrolled = chain.side_by_side(
                 copies,
                 with_operations=loop.overlaps_operations,
-                reads_ahead=loop.reads_ahead(operations),
+                reads_ahead=loop.reads_ahead(operations, sum(chain.rounds.values())),
                 held_back=find_held_back_sites(self._kernel, number, loop.evolution, self._order),
             )
         return max(unrolled, carried, key=lambda chain: chain.length)
