@@ -19,7 +19,7 @@ PROBES = {
 
 
 @pytest.mark.parametrize("series", sorted({series for series, _ in PROBES}))
-def test_a_compute_unit_alone_is_told_from_all_of_them(series: str) -> None:
+def test_a_compute_unit_alone_differs_from_all_of_them(series: str) -> None:
     model = OVERLAP.for_device(load_profile("nvidia-h200"))
     counter = WorkloadCounter(H200.device)
     points = (point for point in H200.points("few-units") if point.series == series)

@@ -79,9 +79,9 @@ def test_numbers_of_64_bits_and_a_cpu_have_two_inputs() -> None:
 
 
 def test_a_comparison_combines_its_result_with_another() -> None:
-    one = counted("a < b ? c : b + c")
+    single = counted("a < b ? c : b + c")
     both = counted("(a < b) & (a < d) ? c : b + c")
     for cost in (CostClass.INT_LOGIC, CostClass.SELECT):
-        assert [row.warp_total for row in one.folded if row.cost is cost] == [
+        assert [row.warp_total for row in single.folded if row.cost is cost] == [
             row.warp_total for row in both.folded if row.cost is cost
         ]

@@ -143,13 +143,13 @@ class LoopEvolution:
         loop: CanonicalLoop,
         *,
         inlines_calls: bool,
-        known: Collection[int] = frozenset(),
+        copy_constants: Collection[int] = frozenset(),
     ) -> None:
         """`inlines_calls` is whether the compiler inlines built-in functions, as those of GPUs do.
 
-        `known` are the values that are constants in each trip, whatever the distance between them.
+        `copy_constants` are constants in each trip, whatever the distance between them.
         """
-        self._known = known
+        self._copy_constants = copy_constants
         self.loop = loop
         self._inlines_calls = inlines_calls
         self.blocks = graph.loops[loop.number].blocks
@@ -266,7 +266,7 @@ class LoopEvolution:
     def _compute(self, slot: int) -> Evolution:
         if slot in self._all_constants:
             return Evolution.CONSTANT
-        if slot in self._known:
+        if slot in self._copy_constants:
             return Evolution.CONSTANT_STRIDE
         if slot in self._phis:
             return self._phis[slot]

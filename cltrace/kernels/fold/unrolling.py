@@ -8,8 +8,8 @@ from typing import Final
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.canonical_loops import find_canonical_loops
+from cltrace.kernels.fold.constant_loops import find_constant_loops
 from cltrace.kernels.fold.instruction_operations import named_operations
-from cltrace.kernels.fold.known_loops import find_known_loops
 from cltrace.kernels.fold.loop_evolution import Evolution, LoopEvolution, is_pure
 from cltrace.kernels.fold.memory_order import (
     NEAR_SPACES,
@@ -161,8 +161,8 @@ class _Unrolling:
         self._kernel, self._machine = kernel, machine
         self._order = MemoryOrder(kernel)
         function, graph = kernel.function, kernel.graph
-        self._known = {} if machine.has_item_loops else find_known_loops(function, graph)
-        self._forms = {number: loop.form for number, loop in self._known.items()}
+        self._constant = {} if machine.has_item_loops else find_constant_loops(kernel)
+        self._forms = {number: loop.form for number, loop in self._constant.items()}
         self._forms |= {
             loop.number: loop for loop in find_canonical_loops(function, graph).values()
         }
@@ -183,13 +183,13 @@ class _Unrolling:
         return number in self._unrolled and self._unrolled[number].is_whole
 
     def _loop(self, number: int, *, has_inner: bool) -> UnrolledLoop | None:
-        kernel, machine, known = self._kernel, self._machine, self._known.get(number)
+        kernel, machine, constant = self._kernel, self._machine, self._constant.get(number)
         evolution = LoopEvolution(
             kernel.function,
             kernel.graph,
             self._forms[number],
             inlines_calls=not machine.has_item_loops,
-            known=known.values if known is not None else frozenset(),
+            copy_constants=constant.values if constant is not None else frozenset(),
         )
         waits = _synchronising(evolution)
         is_in_step = bool(waits) and (
@@ -198,9 +198,9 @@ class _Unrolling:
             or CostClass.COLLECTIVE in waits
             or not self._order.passes_barriers(evolution)
         )
-        trips = known.trips if known is not None else evolution.trips()
+        trips = constant.trips if constant is not None else evolution.trips()
         if trips is not None and trips <= _max_whole_trips(evolution, machine):
-            if is_in_step and (known is None or CostClass.COLLECTIVE in waits):
+            if is_in_step and (constant is None or CostClass.COLLECTIVE in waits):
                 return None
             stays = is_in_step or (bool(waits) and not _reads_far(evolution))
             return UnrolledLoop.of(kernel, evolution, trips, is_whole=True, is_in_step=stays)

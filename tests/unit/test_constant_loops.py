@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from cltrace.kernels import BufferArgument, CostClass, KernelCounts, Machine, count, parse
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.kernel_analysis import analyse_kernel
-from cltrace.kernels.fold.known_loops import MAX_TRIPS, find_known_loops
+from cltrace.kernels.fold.constant_loops import MAX_TRIPS, find_constant_loops
 from cltrace.kernels.fold.unrolling import find_unrolled_loops
 
 SCAN = """__kernel void k(__global const int *a, __global int *c) {
@@ -38,10 +38,10 @@ SORT = """__kernel void k(__global int *a, __global int *c) {
 
 
 def trips_of(source: str) -> list[int]:
-    """The trips of the known loops of a kernel `k`, outer ones first."""
+    """The trips of the constant loops of a kernel `k`, outer ones first."""
     kernel = analyse_kernel(parse(source), "k", CodeForm.OPTIMISED).full_kernel
-    found = find_known_loops(kernel.function, kernel.graph)
-    return [found[number].trips for number in sorted(found)]
+    loops = find_constant_loops(kernel)
+    return [loops[number].trips for number in sorted(loops)]
 
 
 def loop(control: str, body: str = "c[i] = a[i];") -> str:
@@ -70,8 +70,8 @@ def test_trips(control: str, trips: list[int]) -> None:
 def test_inner_loops_begin_and_end_with_the_counters_around_them() -> None:
     assert trips_of(SORT) == [8, 8]
     assert trips_of(loop("int i = 1; i < 5; ++i", "for (int j = i; j; --j) c[j] = a[i];")) == [4, 4]
-    many = loop("int i = 1; i < 100; ++i", "for (int j = i; j; --j) c[j] = a[i];")
-    assert trips_of(many) == [99], f"an inner loop of more than {MAX_TRIPS} trips"
+    nested = loop("int i = 1; i < 100; ++i", "for (int j = i; j; --j) c[j] = a[i];")
+    assert trips_of(nested) == [99], f"an inner loop of more than {MAX_TRIPS} trips"
 
 
 @given(first=st.integers(-40, 40), step=st.integers(1, 9), limit=st.integers(-40, 90))
@@ -92,12 +92,12 @@ def per_warp(counts: KernelCounts, *costs: CostClass) -> float:
     return sum(row.warp_total for row in counts.folded if row.cost in costs) / counts.warps
 
 
-def test_a_scan_of_a_known_size_computes_neither_counters_nor_addresses() -> None:
-    known, unknown = counted(SCAN % "256"), counted(SCAN % "get_local_size(0)")
+def test_a_scan_of_a_constant_size_computes_neither_counters_nor_addresses() -> None:
+    constant, variable = counted(SCAN % "256"), counted(SCAN % "get_local_size(0)")
     sums = CostClass.INT_ADD, CostClass.ADDRESS, CostClass.BRANCH
-    assert per_warp(known, *sums) < 8 * 2.6, "the sum and its condition in each of 8 trips"
-    assert per_warp(unknown, *sums) > 2 * per_warp(known, *sums)
-    assert known.barriers == unknown.barriers
+    assert per_warp(constant, *sums) < 8 * 2.6, "the sum and its condition in each of 8 trips"
+    assert per_warp(variable, *sums) > 2 * per_warp(constant, *sums)
+    assert constant.barriers == variable.barriers
 
 
 def test_trips_with_barriers_stay_one_after_another() -> None:
@@ -106,7 +106,7 @@ def test_trips_with_barriers_stay_one_after_another() -> None:
         loops = find_unrolled_loops(kernel, Machine()).values()
         assert loops
         assert all(loop.is_whole and loop.is_in_step for loop in loops)
-    waits = sum(one.waits for one in counted(SCAN % "256").rounds) / 8
+    waits = sum(each.waits for each in counted(SCAN % "256").rounds) / 8
     assert waits >= 8, "each trip waits for its reads of local memory"
 
 
