@@ -162,8 +162,8 @@ def _followed_files(target: _Target, launch: SourceLaunch, flags: EventFlags) ->
     """Return the files whose changes make a live page again."""
     directories = header_directories(target.file, launch)
     sources = [target.file, *([] if flags.against is None else [flags.against])]
-    found = (path for source in sources for path in included_files(source, directories))
-    return list(dict.fromkeys(found))
+    files = (path for source in sources for path in included_files(source, directories))
+    return list(dict.fromkeys(files))
 
 
 def _analyse(

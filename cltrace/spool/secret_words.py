@@ -167,17 +167,17 @@ def _mask_letter(match: re.Match[str]) -> str:
 
 def _mask_tag(match: re.Match[str]) -> str:
     """Return the begin of an element, masked. An attribute names what it has, or its own name does."""
-    attributes = {found["name"].lower(): found["value"] for found in ATTRIBUTE.finditer(match[0])}
+    attributes = {each["name"].lower(): each["value"] for each in ATTRIBUTE.finditer(match[0])}
     names = [attributes[name].strip(_QUOTES) for name in NAMING_ATTRIBUTES if name in attributes]
     if not names or secrecy_of(match["element"]) is Secrecy.CERTAIN:
         names.append(match["element"])
 
-    def mask(found: re.Match[str]) -> str:
-        is_value = found["name"].lower() in VALUE_ATTRIBUTES
-        if not is_value or not any(is_secret(name, found["value"]) for name in names):
-            return found[0]
-        quote = _QUOTE.match(found["value"])
-        return found["before"] + (quote[1] + MASK + quote[1] if quote else MASK)
+    def mask(attribute: re.Match[str]) -> str:
+        is_value = attribute["name"].lower() in VALUE_ATTRIBUTES
+        if not is_value or not any(is_secret(name, attribute["value"]) for name in names):
+            return attribute[0]
+        quote = _QUOTE.match(attribute["value"])
+        return attribute["before"] + (quote[1] + MASK + quote[1] if quote else MASK)
 
     text = match["text"]
     is_hidden = text is not None and any(is_secret(name, text) for name in names)

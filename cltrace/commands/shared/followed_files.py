@@ -17,18 +17,18 @@ def included_files(file: Path, directories: Sequence[Path]) -> Sequence[Path]:
 
     Places where a header is missed are among them, as it may come to be there.
     """
-    found = {file: None}
+    places = {file: None}
     pending = [file]
-    while pending and len(found) < _MAX_FILES:
+    while pending and len(places) < _MAX_FILES:
         including = pending.pop()
         for name in _included_names(including):
             for place in _places(name, including, file, directories):
-                is_new = place not in found
-                found[place] = None
+                is_new = place not in places
+                places[place] = None
                 if place.is_file():
                     pending += [place] if is_new else []
                     break
-    return list(found)
+    return list(places)
 
 
 def _included_names(file: Path) -> Iterator[str]:

@@ -226,9 +226,9 @@ def _dominated(edges: Mapping[int, Sequence[int]]) -> Mapping[int, Sequence[int]
     while is_changed:
         is_changed = False
         for node in order[1:]:
-            known = [other for other in before[node] if other in dominator]
-            nearest = known[0]
-            for other in known[1:]:
+            placed = [other for other in before[node] if other in dominator]
+            nearest = placed[0]
+            for other in placed[1:]:
                 nearest = _common(nearest, other, dominator, rank)
             is_changed |= dominator.get(node) != nearest
             dominator[node] = nearest

@@ -262,8 +262,9 @@ def few_units(limits: ProbeLimits) -> Iterator[Probe]:
         return
     units, size, trips = limits.compute_units, 1 << 22, 512
     counts = sorted({1, 4, max(units // 8, 1), max(units // 2, 1), units, 4 * units})
+    counts = counts if limits.effort is Effort.FULL else counts[::2]
     for name, lanes, apart in (("a line a lane", 1, 0), ("a line for four lanes", 4, 8)):
-        for groups in counts if limits.effort is Effort.FULL else counts[::2]:
+        for groups in counts:
             items = groups * limits.usual_group()
             inputs = (
                 BufferInput(size),
@@ -274,7 +275,7 @@ def few_units(limits: ProbeLimits) -> Iterator[Probe]:
                 np.int32(trips),
             )
             yield Probe(name, groups, _work(limits, _DRAWN, "drawn", items, inputs))
-    for groups in counts if limits.effort is Effort.FULL else counts[::2]:
+    for groups in counts:
         items = groups * limits.usual_group()
         to = (BufferInput(size), np.uint32(size // 4 - 1), np.int32(trips // 2))
         yield Probe("written", groups, _work(limits, _DRAWN, "scattered", items, to))

@@ -40,7 +40,7 @@ class Overlap:
     ) -> Prediction:
         """Predict the time of a launch: that of each part of the device, and that of all together.
 
-        The interval holds nine of ten launches of programs. Where counts rest on assumptions, it is
+        Nine of ten launches are expected in the interval. Where counts rest on assumptions, it is
         extended from the prediction of the least possible counts to that of the most.
         """
         demand = demand_of(counts, self.costs.operations)

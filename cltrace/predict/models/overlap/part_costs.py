@@ -52,18 +52,8 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
 """Constants that a part's time is proportional to, by the part's name in a prediction."""
 SHAPE_CONSTANTS: Final = frozenset(
     {
-        *(
-            "p dispatch",
-            "p levels",
-            "p pipes",
-            "p waiting",
-            "p near",
-            "p body",
-            "phases",
-            "steps",
-            "window",
-        ),
-        "lock step groups",
+        *("p dispatch", "p levels", "p pipes", "p waiting", "p near", "p body"),
+        *("phases", "steps", "window", "lock step groups"),
         *("l1 size", "l1 sharpness", "l2 size", "l2 sharpness", "l3 size", "l3 sharpness"),
         *("atomic ways", "writing"),
         *("idle time", "interval low", "interval high"),
