@@ -9,7 +9,7 @@ from cltrace.predict.neighbours.traced import slower_beside_like
 from cltrace.predict.traces import PredictedLaunch, PredictedTrace
 from cltrace.timeline.advice.model import AloneShare, DeviceLaunch, ModelledNeighbours
 
-_MAX_GAIN: Final = 0.9
+_MAX_GAIN: Final = 0.92
 """Gain of running at once below which kernels would be faster one after the other: models err."""
 _MAX_LANES: Final = 8
 _MIN_SHARE: Final = 0.01
