@@ -55,7 +55,7 @@ _GPU: Final = (
     JointCost("phases", "", "loops", 3.0),
     JointCost("steps", "", "waves", 30.0),
     JointCost("lock step groups", "", "waves", 2.0),
-    JointCost("p body", "", "several-operations", 3.0, 1.0),
+    JointCost("p body", "", "several-operations", 3.0, 0.7),
 )
 _CPU: Final = (
     JointCost("bank", "ns", "several-accesses", 0.25, _FIRM),
