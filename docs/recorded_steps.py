@@ -92,7 +92,7 @@ PAGES: Final = {
             first="command",
             last="MainThread",
             steady=("command python heat_fixed.py", "ended exited 0 after"),
-            absent=("[rebuilt-program]", "[redundant-transfer]", "[pageable-copy]"),
+            absent=("[rebuilt-program]", "[redundant-transfer]", "[pageable-copy]", "[host-gap]"),
         ),
         Step(
             name="proof",

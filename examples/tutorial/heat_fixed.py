@@ -30,10 +30,17 @@ def spread(plate: cl.Buffer, following: cl.Buffer) -> None:
     kernel(queue, (SIZE, SIZE), None, plate, following, np.float32(0.2))
 
 
-def statistics(plate: cl.Buffer) -> tuple[float, float]:
+def read(plate: cl.Buffer) -> tuple[np.ndarray, cl.Event]:
+    """Map a plate once it is computed. Return its array and the event to wait for."""
+    flags = cl.map_flags.READ
+    return cl.enqueue_map_buffer(
+        queue, plate, flags, 0, (SIZE, SIZE), np.float32, is_blocking=False
+    )
+
+
+def statistics(host: np.ndarray, mapped: cl.Event) -> tuple[float, float]:
     """Return the highest and the mean temperature."""
-    read = cl.map_flags.READ
-    host, _ = cl.enqueue_map_buffer(queue, plate, read, 0, (SIZE, SIZE), np.float32)
+    mapped.wait()
     with host.base:
         return float(host.max()), float(host.mean())
 
@@ -45,10 +52,14 @@ def main() -> None:
     flags = cl.mem_flags
     plate = cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=host)
     following = cl.Buffer(context, flags.READ_WRITE, host.nbytes)
-    for _ in range(STEPS):
-        spread(plate, following)
+    spread(plate, following)
+    for _ in range(STEPS - 1):
+        # The device computes a step while the host works on the result of the one before.
+        result = read(following)
+        spread(following, plate)
+        highest, average = statistics(*result)
         plate, following = following, plate
-        highest, average = statistics(plate)
+    highest, average = statistics(*read(following))
     print(f"after {STEPS} steps: hottest {highest:.2f}, mean {average:.4f}")
 
 
