@@ -3,13 +3,16 @@
     python benchmarks/inside.py [--items 256,25600,1000000] [--rounds 7] [--json FILE]
 
 Each round compiles a source that no cache knows, executes a reduction's work-groups, analyses the events
-and makes the page with both views, as `cltrace kernel --live` does on each change.
+and makes the page with both views, as `cltrace kernel --live` does on each change. The last page of each
+size is opened in headless Chromium, as often; without Chromium or playwright it is not.
 """
 
 import argparse
 import json
 import platform
+import shutil
 import statistics
+import tempfile
 import time
 from pathlib import Path
 
@@ -37,6 +40,9 @@ __kernel void total(__global const float *x, __global float *y)
 }
 """
 
+DRAWN = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(
+    () => done(performance.now()))))"""
+
 
 def main() -> None:
     """Measure, print."""
@@ -47,27 +53,57 @@ def main() -> None:
     arguments = parser.parse_args()
     sizes = [int(size) for size in arguments.items.split(",")]
     seconds: dict[int, list[float]] = {size: [] for size in sizes}
-    page_seconds(sizes[0])  # imports, and the compiler in the system's cache
-    for _ in range(arguments.rounds):
-        for size in sizes:
-            seconds[size].append(page_seconds(size))
-    for size, values in seconds.items():
-        median, low, high = statistics.median(values), min(values), max(values)
-        print(
-            f"{size:>9,} work-items: {median:.2f} s ({low:.2f} to {high:.2f}) from change to page"
-        )
+    opened: dict[int, list[float]] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        pages = {size: Path(scratch, f"{size}.html") for size in sizes}
+        page_seconds(sizes[0], pages[sizes[0]])  # imports, and the compiler in the system's cache
+        for _ in range(arguments.rounds):
+            for size, page in pages.items():
+                seconds[size].append(page_seconds(size, page))
+        for size, page in pages.items():
+            opened[size] = opening_seconds(page, arguments.rounds)
+    for size in sizes:
+        line = f"{size:>9,} work-items: {spread(seconds[size])} from change to page"
+        print(line + (f", {spread(opened[size])} to open it" if opened[size] else ""))
     if arguments.json is not None:
         facts = {"machine": platform.platform(), "cltrace": cltrace.__version__}
-        arguments.json.write_text(json.dumps({**facts, "seconds": seconds}, indent=1) + "\n")
+        measured = {"seconds": seconds, "seconds_to_open": opened}
+        arguments.json.write_text(json.dumps({**facts, **measured}, indent=1) + "\n")
 
 
-def page_seconds(items: int) -> float:
+def spread(values: list[float]) -> str:
+    """Return the median and the range of some seconds."""
+    return f"{statistics.median(values):.2f} s ({min(values):.2f} to {max(values):.2f})"
+
+
+def opening_seconds(page: Path, rounds: int) -> list[float]:
+    """Return the seconds until a browser has drawn the page; none without a browser."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    try:
+        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - may be absent
+    except ImportError:
+        return []
+    if chromium is None:
+        return []
+    seconds = []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for _ in range(rounds):
+            tab = browser.new_page(viewport={"width": 1400, "height": 860})
+            tab.goto(page.as_uri(), timeout=120_000)
+            seconds.append(tab.evaluate(DRAWN) / 1000)
+            tab.close()
+        browser.close()
+    return seconds
+
+
+def page_seconds(items: int, page: Path) -> float:
     """Return the seconds from a changed source to its page."""
     arguments = [BufferArgument(4 * items), BufferArgument(4 * items // 64)]
     begin = time.perf_counter()
     program = parse(f"{SOURCE}// {time.time_ns()}\n")
     events = record_events(program, "total", (items,), (64,), arguments)
-    render_inside_page(analyse_events(events))
+    page.write_text(render_inside_page(analyse_events(events)))
     return time.perf_counter() - begin
 
 
