@@ -158,3 +158,21 @@ def test_segments_are_counted_through_in_many_ways(name: str) -> None:
     assert [round(loop.trips.value) for loop in counts.loops] == [
         48 if name in {"two at a time", "doubled"} else 96
     ]
+
+
+@pytest.mark.parametrize(
+    ("local_size", "sectors"), [((128, 1), 4.0), ((32, 4), 4.0), ((1, 128), 32.0)]
+)
+def test_rows_chosen_by_contents_are_read_side_by_side(
+    local_size: tuple[int, int], sectors: float
+) -> None:
+    """The row is unknown, but the same for all work-items of a row of the group."""
+    source = """
+    __kernel void embed(__global const float *rows, __global const int *chosen, __global float *out) {
+        int x = get_global_id(0), y = get_global_id(1);
+        out[y * 128 + x] = rows[chosen[y] * 128 + x];
+    }
+    """
+    buffers = [BufferArgument(4 << 20), BufferArgument(4 << 10), BufferArgument(4 << 17)]
+    counts = count(parse(source), "embed", (128, 1024), local_size, buffers)
+    assert sectors_per_request(site_of(counts, "rows")) == pytest.approx(sectors, rel=0.3)

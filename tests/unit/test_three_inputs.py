@@ -60,8 +60,8 @@ def test_bits_of_three_numbers_are_one_operation(expression: str, operations: in
         ("a + b + c + d", 2),
         ("(a + b) ^ ((a + b) >> 1)", 1),
         ("a * b + c", 0),
-        ("(a << 2) + b", 1),
-        ("(a << 2) + (b + c)", 2),
+        ("(a << 2) + b", 0),
+        ("(a << 2) + (b + c)", 1),
     ],
 )
 def test_a_sum_of_three_numbers_is_one_operation(expression: str, operations: int) -> None:
@@ -85,3 +85,14 @@ def test_a_comparison_combines_its_result_with_another() -> None:
         assert [row.warp_total for row in single.folded if row.cost is cost] == [
             row.warp_total for row in both.folded if row.cost is cost
         ]
+
+
+@pytest.mark.parametrize(
+    ("condition", "operations"),
+    [("(a & 12) == 0", 2), ("(a & b) != 0", 2), ("(a & 1) == 0", 3), ("(a & 12) == 4", 3)],
+)
+def test_bits_that_are_compared_with_zero_set_a_condition(condition: str, operations: int) -> None:
+    """The lowest bit is a condition of its own for the driver's compiler, which it compares with 1."""
+    selected = f"{condition} ? 3 : b"
+    logic = more(selected, CostClass.INT_LOGIC) + more(selected, CostClass.INT_COMPARE)
+    assert logic + more(selected, CostClass.SELECT) == operations

@@ -17,7 +17,15 @@ RECIPROCAL: Final = "reciprocal"
 OF_INTS: Final = "of ints"
 """Function of a product whose factors have 32 bits and whose result has 64."""
 TO_FLOAT: Final = "to float"
-"""Function of a conversion of an integer of 32 bits to a number with a fraction of 32 bits."""
+"""Function of a conversion of an integer of up to 32 bits to a number with a fraction of 32 bits."""
+PART_TO_FLOAT: Final = "of a part to float"
+"""The same of an element that shares a register with others, which is cut out first."""
+SHIFT: Final = "shift"
+"""Function of a shift of bits."""
+LEFT_SHIFT: Final = "shift left"
+"""Function of a shift to the left by a literal on a GPU, which is a product."""
+LITERAL_POWER: Final = "to the power of a literal"
+"""Function of a power whose exponent is a small integer constant: a few products."""
 LITERAL_DIVISOR: Final = "divide by a literal"
 """Function of a division of integers by a compile-time constant."""
 INVARIANT_DIVISOR: Final = "divide by an invariant"
@@ -44,7 +52,7 @@ class AddressForm(StrEnum):
 class Operation:
     """An operation: the type that it works on, its class, and its function within the class.
 
-    `function` is a function's name, or `shift`, `remainder`, one of the constants of this module, or an
+    `function` is a function's name, or `remainder`, one of the constants of this module, or an
     `AddressForm`; "" for others.
     """
 

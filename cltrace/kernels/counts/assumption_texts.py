@@ -19,7 +19,7 @@ from cltrace.kernels.ir.types import PRIVATE
 
 
 def describe_assumptions(
-    sliced_kernel: PreparedKernel, unknowns: Unknowns
+    sliced_kernel: PreparedKernel, unknowns: Unknowns, group_items: int
 ) -> tuple[Assumption, ...]:
     """Describe the assumptions, one of each kind per place, in source order."""
     entries: dict[tuple[str, str], Assumption] = {}
@@ -27,13 +27,13 @@ def describe_assumptions(
         place = sliced_kernel.sites[number].place
         what = "the address depends on unknown contents"
         meaning = _describe_address(
-            is_shared=number in unknowns.shared_sites,
+            group=_group(unknowns.shared_sites.get(number), group_items),
             is_private=sliced_kernel.sites[number].space == PRIVATE,
         )
         entries.setdefault((str(place), meaning), Assumption(place, what, meaning))
     for item in _selects(sliced_kernel, unknowns.selects):
-        halves = "work-groups" if item.result in unknowns.shared_selects else "lanes"
-        meaning = f"half of the {halves} with each value, or all with the same"
+        group = _group(unknowns.shared_selects.get(item.result), group_items) or "lane"
+        meaning = f"half of the {group}s with each value, or all with the same"
         what = "the selected value depends on unknown contents"
         entries.setdefault((str(item.place), what), Assumption(item.place, what, meaning))
     for block in sorted(unknowns.blocks):
@@ -49,17 +49,24 @@ def describe_assumptions(
                 meaning += ", or all that the loop has if these are fewer"
         else:
             what = "the branch depends on unknown contents"
-            halves = "work-groups" if block in unknowns.shared_blocks else "lanes"
+            group = _group(unknowns.shared_blocks.get(block), group_items) or "lane"
             meaning = (
-                f"half of the {halves} in each direction, between none and all in the longer one"
+                f"half of the {group}s in each direction, between none and all in the longer one"
             )
         entries.setdefault((str(place), what), Assumption(place, what, meaning))
     return tuple(sorted(entries.values(), key=lambda item: (item.place.file, item.place.line)))
 
 
-def _describe_address(*, is_shared: bool, is_private: bool) -> str:
-    if is_shared:
-        return "random for each work-group, whose work-items keep their distances"
+def _group(neighbours: int | None, group_items: int) -> str:
+    """Return the name of a number of neighbours that share what is unknown, "" for none."""
+    if neighbours is None:
+        return ""
+    return "work-group" if neighbours == group_items else "row"
+
+
+def _describe_address(*, group: str, is_private: bool) -> str:
+    if group:
+        return f"random for each {group}, whose work-items keep their distances"
     # Private variables of neighbours lie side by side, so lanes at one place are coalesced.
     least = "one place for all lanes" if is_private else "coalesced addresses"
     return f"between {least} and random ones"

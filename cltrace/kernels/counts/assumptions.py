@@ -55,7 +55,7 @@ class ScenarioRedirection:
     def redirect_address(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
         """Return addresses within the objects that the lanes point into.
 
-        Where work-items of a group differ by known distances, the group is moved as a whole.
+        Where neighbours differ by known distances, they are moved as a whole.
         """
         visit = self._visits[site] = self._visits.get(site, 0) + 1
         if type(address) is not np.ndarray:
@@ -79,8 +79,9 @@ class ScenarioRedirection:
         num_positions = memory.objects[first].size_bytes // max(size, 1)
         if num_positions < 1:
             return address
-        if site in self._unknowns.shared_sites:
-            shift = _draw(self._group_ids(lanes), visit, num_positions)
+        neighbours = self._unknowns.shared_sites.get(site)
+        if neighbours is not None:
+            shift = _draw(self._linear_ids(lanes) // neighbours, visit, num_positions)
             if self._scenario.addresses is AddressAssumption.COALESCED:
                 shift -= shift % lanes.grid.warp_width
             moved = (address - (first << SHIFT) + shift * size) % (num_positions * size)
@@ -107,14 +108,6 @@ class ScenarioRedirection:
         run_lanes = _RUN_LANES if assumption is AddressAssumption.RUNS else 1
         run = _draw(item // run_lanes, visit, num_positions)
         return (run + item % run_lanes) % num_positions
-
-    def _group_ids(self, lanes: Lanes) -> NDArray[np.int64]:
-        grid = lanes.grid
-        return lanes.take(grid.group_numbers[grid.group])
-
-    def _deciders(self, lanes: Lanes, *, is_shared: bool) -> NDArray[np.int64]:
-        """Return per lane the number of the work-group or work-item that an assumption is drawn for."""
-        return self._group_ids(lanes) if is_shared else self._linear_ids(lanes)
 
     def _linear_ids(self, lanes: Lanes) -> NDArray[np.int64]:
         grid = lanes.grid
@@ -146,20 +139,23 @@ class ScenarioRedirection:
         visit = self._visits[-1 - block] = self._visits.get(-1 - block, 0) + 1
         num_targets = len(terminator.cases) + 1 if isinstance(terminator, Switch) else 2
         if self._scenario.branches is BranchAssumption.BOTH:
-            deciders = self._deciders(lanes, is_shared=block in self._unknowns.shared_blocks)
+            deciders = self._linear_ids(lanes) // self._unknowns.shared_blocks.get(block, 1)
             hashed = _hash(deciders * 31 + np.int64(block * 7919 + visit))
             targets = (hashed % np.uint64(num_targets)).astype(np.int64)
         else:
             targets = np.full(lanes.count, self._directed_target(block, num_targets), np.int64)
         return targets if isinstance(terminator, Switch) else targets != 0
 
-    def redirect_select(self, slot: int, lanes: Lanes) -> Value:
-        """Return the condition by which lanes select a value: half of them each, or all the same."""
+    def redirect_select(self, slot: int, condition: int, lanes: Lanes) -> Value:
+        """Return the condition by which lanes select a value: half of them each, or all the same.
+
+        Selections by one condition agree, as those of both ends of an interval in a binary search do.
+        """
         visit = self._visits[_SELECTS + slot] = self._visits.get(_SELECTS + slot, 0) + 1
         if self._scenario.addresses is AddressAssumption.COALESCED:
             return np.bool_(visit & 1)
-        deciders = self._deciders(lanes, is_shared=slot in self._unknowns.shared_selects)
-        hashed = _hash(deciders * 31 + np.int64(slot * 7919 + visit))
+        deciders = self._linear_ids(lanes) // self._unknowns.shared_selects.get(slot, 1)
+        hashed = _hash(deciders * 31 + np.int64(condition * 7919 + visit))
         return hashed % np.uint64(2) != 0
 
     def _directed_target(self, block: int, num_targets: int) -> int:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from cltrace.kernels.counts.loop_counts import trips_by_loop
 from cltrace.kernels.counts.records import GLOBAL_SPACES, AccessSite, RuledAccesses
 from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
@@ -79,7 +78,7 @@ def _runs_by_loop(sample: ScaledSample) -> Mapping[int, LoopRuns]:
     observer, graph = sample.run.observer, sample.task.sliced_kernel.graph
     lanes = observer.block_lanes()
     runs = {}
-    for number, trips in trips_by_loop(sample).items():
+    for number, trips in sample.trips.items():
         header = graph.loops[number].header
         entries = float(observer.entries(header).sum())
         runs[number] = LoopRuns(float(lanes[header].sum()) / entries, trips)

@@ -148,7 +148,7 @@ def _build_task(
         machine=machine,
         unknowns=unknowns,
     )
-    return task, describe_assumptions(analysis.sliced_kernel, unknowns)
+    return task, describe_assumptions(analysis.sliced_kernel, unknowns, ndrange.group_items)
 
 
 def _build_counts(

@@ -56,7 +56,7 @@ class KernelAnalysis:
         self._module = module
         self._source = source
         self._taints: dict[frozenset[Root], Taint] = {}
-        self._lane_values: dict[frozenset[Root], LaneValues] = {}
+        self._lane_values: dict[tuple[frozenset[Root], frozenset[int]], LaneValues] = {}
         self._folded: dict[Machine, FoldedKernel] = {}
 
     @cached_property
@@ -92,12 +92,15 @@ class KernelAnalysis:
             cached = self._taints[unknown] = find_taint(self.dependencies, unknown)
         return cached
 
-    def lane_values_of(self, unknown: frozenset[Root]) -> LaneValues:
-        """Return what differs between the work-items of a group, computed once per set of roots."""
-        cached = self._lane_values.get(unknown)
+    def lane_values_of(self, unknown: frozenset[Root], flat: frozenset[int]) -> LaneValues:
+        """Return what differs between work-items with the same ids in the dimensions `flat` of a group.
+
+        It is computed once per set of roots and dimensions.
+        """
+        cached = self._lane_values.get((unknown, flat))
         if cached is None:
-            cached = find_lane_values(self.dependencies, self.taint_of(unknown))
-            self._lane_values[unknown] = cached
+            cached = find_lane_values(self.dependencies, self.taint_of(unknown), flat)
+            self._lane_values[unknown, flat] = cached
         return cached
 
     @cached_property

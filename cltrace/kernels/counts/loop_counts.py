@@ -1,20 +1,17 @@
 """Loops of a launch: entries, trips, and how they are known."""
 
-from collections.abc import Mapping
-
 from cltrace.kernels.counts.bounds import ScenarioBounds
 from cltrace.kernels.counts.group_sampling import Task
 from cltrace.kernels.counts.records import Estimate, LoopCount
 from cltrace.kernels.counts.scaling import ScaledSample
-from cltrace.kernels.flow.loops import Graph, Loop
+from cltrace.kernels.flow.loops import Loop
 from cltrace.kernels.ir.source_places import NOWHERE, Place
 
 
 def count_loops(sample: ScaledSample, bounds: ScenarioBounds | None) -> tuple[LoopCount, ...]:
     """Return the loops, outer loops before inner ones. `bounds` is None if nothing is assumed."""
     return tuple(
-        _count_loop(sample, number, trips, bounds)
-        for number, trips in trips_by_loop(sample).items()
+        _count_loop(sample, number, trips, bounds) for number, trips in sample.trips.items()
     )
 
 
@@ -31,7 +28,7 @@ def _count_loop(
     }
     estimate = Estimate(trips, 0.0, trips, trips)
     if bounds is not None:
-        estimate = bounds.bound(estimate, lambda scenario: trips_by_loop(scenario).get(number, 0.0))
+        estimate = bounds.bound(estimate, lambda scenario: scenario.trips.get(number, 0.0))
     lanes = float(observer.block_lanes()[loop.header].sum())
     entries = float(observer.entries(loop.header).sum())
     return LoopCount(
@@ -44,31 +41,6 @@ def _count_loop(
         and loop.header not in extrapolation.coarse,
         is_assumed=not exits.isdisjoint(task.unknowns.blocks),
     )
-
-
-def trips_by_loop(sample: ScaledSample) -> Mapping[int, float]:
-    """Return the mean number of trips per entry of a work-item, by the number of an executed loop."""
-    graph, observer = sample.task.sliced_kernel.graph, sample.run.observer
-    lanes = observer.block_lanes()
-    trips: dict[int, float] = {}
-    for number, loop in enumerate(graph.loops):
-        entries = float(observer.entries(loop.header).sum())
-        if entries and lanes[loop.header].any():
-            trips[number] = float(lanes[_trip_blocks(graph, loop)].sum()) / entries
-    return trips
-
-
-def _trip_blocks(graph: Graph, loop: Loop) -> list[int]:
-    """Return blocks that run once per trip of a loop: the first ones of its body.
-
-    A loop that is tested at its end begins with its header. The header of one that is tested at the top
-    runs once more, to leave the loop.
-    """
-    targets = graph.successors[loop.header]
-    body = [target for target in targets if target in loop.blocks]
-    is_test = len(body) < len(targets) and loop.header not in body
-    has_other_ways = any(graph.predecessors[block] != (loop.header,) for block in body)
-    return [loop.header] if not is_test or has_other_ways else body
 
 
 def _loop_place(task: Task, loop: Loop) -> Place:

@@ -11,7 +11,6 @@ from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
 from cltrace.kernels.flow.group_values import LaneValues
 from cltrace.kernels.flow.known_conditions import KnownParts, find_known_parts
 from cltrace.kernels.flow.segments import Segment
-from cltrace.kernels.flow.taint import Taint
 from cltrace.kernels.ir.instructions import Select
 from cltrace.kernels.ir.uses import operands_of
 
@@ -28,9 +27,10 @@ class Unknowns:
         blocks: blocks that end in an unknown branch.
         selects: slots of values that an unknown condition selects.
         known_parts: what is known of the conditions of unknown branches, by block.
-        shared_sites: those of `sites` whose addresses differ by known distances in a work-group.
-        shared_blocks: those of `blocks` whose branch is the same for all work-items of a group.
-        shared_selects: those of `selects` whose condition is the same for all work-items of a group.
+        shared_sites: by site of `sites` whose addresses differ by known distances between neighbouring
+            work-items, the number of these: those of a work-group, or of its rows.
+        shared_blocks: the same by block of `blocks` whose branch neighbours take together.
+        shared_selects: the same by value of `selects` of which neighbours select the same.
         segment_trips: by loop over segments of an array, their average trips by the sizes of both arrays.
     """
 
@@ -38,9 +38,9 @@ class Unknowns:
     blocks: frozenset[int]
     selects: frozenset[int]
     known_parts: Mapping[int, KnownParts]
-    shared_sites: frozenset[int]
-    shared_blocks: frozenset[int]
-    shared_selects: frozenset[int]
+    shared_sites: Mapping[int, int]
+    shared_blocks: Mapping[int, int]
+    shared_selects: Mapping[int, int]
     segment_trips: Mapping[int, int]
 
 
@@ -50,7 +50,8 @@ def find_unknowns(
     """Return what is unknown in a launch of a kernel."""
     kernel = analysis.sliced_kernel
     roots = frozenset(_unknown_roots(arguments))
-    taint, lanes = analysis.taint_of(roots), analysis.lane_values_of(roots)
+    taint = analysis.taint_of(roots)
+    neighbours = _neighbours(analysis, roots, local_size)
     sites = [
         site for site in kernel.sites if taint.reaches((site.pointer, *site.indices), site.block)
     ]
@@ -59,17 +60,26 @@ def find_unknowns(
         blocks=taint.blocks,
         selects=taint.selects,
         known_parts=find_known_parts(kernel.function, kernel.graph, taint),
-        shared_sites=frozenset(
-            site.number
+        shared_sites={
+            site.number: count
+            for count, lanes in neighbours
             for site in sites
             if not site.indices and not lanes.is_scattered((site.pointer,), site.block)
-        ),
-        shared_blocks=frozenset(
-            number
+        },
+        shared_blocks={
+            number: count
+            for count, lanes in neighbours
             for number in taint.blocks
             if not lanes.varies(operands_of(kernel.function.blocks[number].terminator), number)
-        ),
-        shared_selects=_find_shared_selects(analysis, taint, lanes),
+        },
+        shared_selects={
+            item.result: count
+            for count, lanes in neighbours
+            for number, item in analysis.dependencies.instructions
+            if isinstance(item, Select)
+            and item.result in taint.selects
+            and not lanes.varies((item.condition,), number)
+        },
         segment_trips={
             loop: trips
             for loop, segments in (analysis.segments.items() if taint.blocks else ())
@@ -104,16 +114,16 @@ def _average_trips(
     return min(max(min(trips), 1), _MAX_SEGMENT_TRIPS) if trips else None
 
 
-def _find_shared_selects(
-    analysis: KernelAnalysis, taint: Taint, lanes: LaneValues
-) -> frozenset[int]:
-    return frozenset(
-        item.result
-        for number, item in analysis.dependencies.instructions
-        if isinstance(item, Select)
-        and item.result in taint.selects
-        and not lanes.varies((item.condition,), number)
-    )
+def _neighbours(
+    analysis: KernelAnalysis, roots: frozenset[Root], local_size: tuple[int, ...]
+) -> Sequence[tuple[int, LaneValues]]:
+    """Return what differs between the work-items of a row, and of a group, each with their number."""
+    flat = frozenset(number for number in range(3) if _local_size(local_size, number) == 1)
+    row, group = _local_size(local_size, 0), math.prod(local_size)
+    of_group = (group, analysis.lane_values_of(roots, flat))
+    if not 1 < row < group:
+        return (of_group,)
+    return ((row, analysis.lane_values_of(roots, flat | {1, 2})), of_group)
 
 
 def _local_size(local_size: tuple[int, ...], dimension: int | None) -> int:

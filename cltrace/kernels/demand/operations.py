@@ -3,14 +3,20 @@
 from collections.abc import Container, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
 from cltrace.events.cost_names import CostName
 from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.costs.functions import DOUBLE_RECIPES, NARROW_SATURATION, RECIPES, Recipe
 from cltrace.kernels.costs.operation import (
     INVARIANT_DIVISOR,
     INVERTED,
+    LEFT_SHIFT,
+    LITERAL_POWER,
     OF_INTS,
+    PART_TO_FLOAT,
+    SHIFT,
     SUM,
     TO_FLOAT,
     UNSIGNED_DIVIDE,
@@ -36,14 +42,15 @@ ACCESS: Final = CostName("memory", "access")
 """Name of a memory access, which takes an issue slot. No series measures it, no profile stores it."""
 _INT_ADD: Final = CostName("int", "add")
 _INT_MULTIPLY: Final = CostName("int", "multiply")
-_INT_LOGIC: Final = CostName("int", "logic")
+LOGIC: Final = CostName("int", "logic")
+"""Name of the cost of bits and comparisons; a profile of a GPU has it."""
 _WIDE_PRODUCT: Final = CostName("long", "multiply-add of ints")
 _CONVERSION: Final = CostName("int", "to float and back")
 _ARITHMETIC: Final[Mapping[CostClass, CostName]] = {
     CostClass.INT_ADD: _INT_ADD,
-    CostClass.INT_LOGIC: _INT_LOGIC,
-    CostClass.INT_COMPARE: _INT_LOGIC,
-    CostClass.SELECT: _INT_LOGIC,
+    CostClass.INT_LOGIC: LOGIC,
+    CostClass.INT_COMPARE: LOGIC,
+    CostClass.SELECT: LOGIC,
     CostClass.ADDRESS: _INT_ADD,
     CostClass.WORK_ITEM: _INT_ADD,
     CostClass.BRANCH: _INT_ADD,
@@ -87,12 +94,23 @@ _SPECIAL_PIPE: Final = frozenset(
 """Functions of float that are little more than one instruction of the special functions' pipe."""
 _LOGIC_PIPE: Final = frozenset(
     {
-        _INT_LOGIC, CostName("int", "shift"), CostName("float", "compare and select"),
-        CostName("long", "add"), CostName("long", "shift"),
+        LOGIC, CostName("int", SHIFT), CostName("float", "compare and select"),
+        CostName("long", "add"), CostName("long", SHIFT),
     }
 )  # fmt: skip
-_INVERTED: Final = (CostName("float", "multiply"),) * 3
+_SLOT: Final = CostName("float", "multiply")
+_INVERTED: Final = (_SLOT,) * 3
 """Names of what a division by an inverted number costs: two factors of scale, and the product."""
+_INSTRUCTIONS: Final[Mapping[str, tuple[CostName, ...]]] = {
+    TO_FLOAT: (LOGIC,),
+    PART_TO_FLOAT: (LOGIC, LOGIC),
+    LITERAL_POWER: (_SLOT, _SLOT, _SLOT, LOGIC),
+}
+"""Names of the costs of what a GPU executes as a few instructions, by function."""
+_SHIFTS: Final = {SHIFT: LOGIC, LEFT_SHIFT: _INT_MULTIPLY}
+"""Names of the costs of shifts of 32 bits on a GPU."""
+_DOUBLE: Final = CostName("double", "multiply-add")
+_NARROW: Final = frozenset({"char", "short"})
 _NARROWER: Final[Mapping[str, str]] = {"long": "int", "double": "float"}
 _FALLBACKS: Final[Mapping[str, str]] = {
     UNSIGNED_INVARIANT: INVARIANT_DIVISOR,
@@ -102,7 +120,7 @@ _FALLBACKS: Final[Mapping[str, str]] = {
 """Divisions that stand for those which a profile has no costs of."""
 _ADDRESSES: Final[Mapping[str, tuple[CostName, ...]]] = {
     AddressForm.NEAR: (),
-    AddressForm.HALVES: (_INT_LOGIC, _INT_LOGIC),
+    AddressForm.HALVES: (LOGIC, LOGIC),
     AddressForm.PRODUCT: (_WIDE_PRODUCT,),
 }
 """Names of the costs of an address by its form, where these have been measured."""
@@ -118,13 +136,46 @@ def cost_names(row: FoldedCount, measured: Container[CostName]) -> tuple[CostNam
         return _ADDRESSES[row.function]
     if row.function == OF_INTS and _WIDE_PRODUCT in measured:
         return (_WIDE_PRODUCT,)
-    if row.function == TO_FLOAT and row.cost is CostClass.CONVERT and _INT_LOGIC in measured:
-        return (_INT_LOGIC,)
     if row.function == INVERTED:
         return _INVERTED
-    return tuple(
-        candidate for name in _own_names(row) for candidate in _first_measured(name, measured)
-    )
+    names = _gpu_names(row) if LOGIC in measured else None
+    if names is None:
+        names = _own_names(row)
+    return tuple(candidate for name in names for candidate in _first_measured(name, measured))
+
+
+def _gpu_names(row: FoldedCount) -> tuple[CostName, ...] | None:
+    """Return the names of the costs of the instructions that a GPU has for an operation.
+
+    None if the operation has a cost of its own.
+    """
+    if row.type != "long" and row.function in _SHIFTS:
+        return (_SHIFTS[row.function],)
+    if row.function in _INSTRUCTIONS:
+        return _INSTRUCTIONS[row.function]
+    recipe = _recipe(row)
+    return _recipe_names(recipe, row.type) if recipe is not None else None
+
+
+def _recipe(row: FoldedCount) -> Recipe | None:
+    if row.type == "double":
+        return DOUBLE_RECIPES.get(row.function)
+    if row.function.endswith("_sat") and row.type in _NARROW:
+        return NARROW_SATURATION
+    return RECIPES.get(row.function)
+
+
+@cache
+def _recipe_names(recipe: Recipe, kind: str) -> tuple[CostName, ...]:
+    """Return the names of the costs of a recipe's instructions; those of `long` are twice as many."""
+    counts = {
+        _SLOT: recipe.slots,
+        LOGIC: recipe.logic,
+        _CONVERSION: recipe.special,
+        _DOUBLE: recipe.double,
+    }
+    halves = 2 if kind == "long" else 1
+    return tuple(name for name, count in counts.items() for _ in range(halves * count))
 
 
 def _first_measured(name: CostName, measured: Container[CostName]) -> tuple[CostName, ...]:
@@ -159,8 +210,8 @@ def _own_type(row: FoldedCount, name: CostName) -> str:
 
 
 def _own_operation(row: FoldedCount, name: CostName) -> str:
-    if row.cost is CostClass.INT_LOGIC and row.function == "shift":
-        return "shift"
+    if row.cost is CostClass.INT_LOGIC and row.function in _SHIFTS:
+        return SHIFT
     if row.cost is CostClass.INT_DIVIDE and row.function:
         return row.function
     return name.operation

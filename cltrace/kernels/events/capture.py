@@ -271,7 +271,7 @@ class _Launch:
         )
 
     def _notes(self, run: _Execution) -> tuple[str, ...]:
-        assumptions = describe_assumptions(self._kernel, self._unknowns)
+        assumptions = describe_assumptions(self._kernel, self._unknowns, self.ndrange.group_items)
         lines = named_lines(self._source)
         texts = (
             f"{lines.text(row.place)}: {row.what} is assumed: {row.meaning}" for row in assumptions

@@ -93,7 +93,7 @@ def _lower_select(instruction: Select, _: int, __: SiteTable) -> Step:
     def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         chosen = frame[condition]
         if result in state.redirected_selects and state.redirection is not None:
-            chosen = state.redirection.redirect_select(result, lanes)
+            chosen = state.redirection.redirect_select(result, condition, lanes)
         frame[result] = select(chosen, frame[left], frame[right])
 
     return step

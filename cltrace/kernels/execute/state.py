@@ -67,8 +67,8 @@ class Redirection(Protocol):
         default.
         """
 
-    def redirect_select(self, slot: int, lanes: Lanes) -> Value:
-        """Return the condition by which lanes select the value of a slot."""
+    def redirect_select(self, slot: int, condition: int, lanes: Lanes) -> Value:
+        """Return the condition by which lanes select the value of a slot, in place of `condition`'s."""
 
 
 @dataclass(slots=True, kw_only=True)

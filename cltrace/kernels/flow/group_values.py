@@ -38,6 +38,7 @@ from cltrace.kernels.limits import check_cpu_limit
 _LINEAR_CONVERSIONS: Final = frozenset(
     {"sext", "zext", "trunc", "bitcast", "ptrtoint", "inttoptr", "addrspacecast"}
 )
+_IDS: Final = frozenset({"get_global_id", "get_local_id"})
 _SAME_COLLECTIVES: Final = frozenset({"all", "any", "broadcast", "reduce"})
 """Operations of a work-group whose result all its work-items have."""
 
@@ -66,14 +67,23 @@ class LaneValues:
         return reaches_block(slots, block, self.scattered, self.varying_after)
 
 
-def find_lane_values(dependencies: DataDependencies, taint: Taint) -> LaneValues:
-    """Return what differs between the work-items of a group, where `taint` is unknown."""
-    return _LaneAnalysis(dependencies, taint).run()
+def find_lane_values(
+    dependencies: DataDependencies, taint: Taint, flat: frozenset[int] = frozenset()
+) -> LaneValues:
+    """Return what differs between the work-items of a group, where `taint` is unknown.
+
+    Those are considered that have the same ids in the dimensions `flat`: all of the group where it has
+    only one in these, else those of one of its rows or planes.
+    """
+    return _LaneAnalysis(dependencies, taint, flat).run()
 
 
 class _LaneAnalysis:
-    def __init__(self, dependencies: DataDependencies, taint: Taint) -> None:
+    def __init__(self, dependencies: DataDependencies, taint: Taint, flat: frozenset[int]) -> None:
         self._dependencies = dependencies
+        integers = dependencies.function.integer_constants().items()
+        self._flat = frozenset(slot for slot, value in integers if value in flat)
+        """Constants that are dimensions in which ids do not differ."""
         self._graph = dependencies.graph
         self._blocks = dependencies.function.blocks
         self._taint = taint
@@ -118,10 +128,16 @@ class _LaneAnalysis:
                     self._varying.add(phi.result)
         for number, item in self._dependencies.instructions:
             result = result_of(item)
-            if result < 0 or _is_same(item):
+            if result < 0 or _is_same(item) or self._is_flat_id(item):
                 continue
             if _differs(item) or self._varies(operands_of(item), number):
                 self._varying.add(result)
+
+    def _is_flat_id(self, item: Instruction) -> bool:
+        """Return whether a result is the id in a dimension in which ids do not differ."""
+        if not isinstance(item, Call) or base_name(demangle(item.callee)) not in _IDS:
+            return False
+        return bool(item.arguments) and item.arguments[0] in self._flat
 
     def _spread_branches(self) -> None:
         for number in self._graph.order:

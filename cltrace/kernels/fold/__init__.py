@@ -6,6 +6,7 @@ time of loops more than any other.
 """
 
 from cltrace.kernels.costs.operation import Operation
-from cltrace.kernels.fold.blocks import FoldedKernel, fold_kernel
+from cltrace.kernels.fold.blocks import fold_kernel
+from cltrace.kernels.fold.folded_kernel import FoldedKernel, ReadsAhead
 
-__all__ = ["FoldedKernel", "Operation", "fold_kernel"]
+__all__ = ["FoldedKernel", "Operation", "ReadsAhead", "fold_kernel"]

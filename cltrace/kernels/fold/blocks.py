@@ -1,14 +1,16 @@
 """The blocks of a kernel as a driver's compiler leaves them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.costs.functions import RECIPES
 from cltrace.kernels.costs.operation import (
+    LEFT_SHIFT,
     OF_INTS,
     SUM,
-    TO_FLOAT,
     AddressForm,
     Operation,
 )
@@ -24,8 +26,10 @@ from cltrace.kernels.fold.chains import (
     find_shared_rounds,
 )
 from cltrace.kernels.fold.contraction import Contraction
+from cltrace.kernels.fold.conversions import conversion_function
 from cltrace.kernels.fold.definitions import Definitions
 from cltrace.kernels.fold.divisions import Divisions
+from cltrace.kernels.fold.folded_kernel import FoldedBlock, FoldedKernel, ReadsAhead
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.item_loops import is_function_call
 from cltrace.kernels.fold.loop_evolution import (
@@ -36,6 +40,7 @@ from cltrace.kernels.fold.loop_evolution import (
 )
 from cltrace.kernels.fold.memory_order import MemoryOrder
 from cltrace.kernels.fold.predicated_blocks import blocks_in_line, find_predicated_groups
+from cltrace.kernels.fold.predicated_selects import find_predicated_selects
 from cltrace.kernels.fold.private_memory import find_private_memory_sites
 from cltrace.kernels.fold.shared_atomics import find_shared_atomics, find_summable_atomics
 from cltrace.kernels.fold.three_inputs import ThreeInputs
@@ -44,6 +49,7 @@ from cltrace.kernels.fold.wide_integers import WideIntegers
 from cltrace.kernels.ir.instructions import (
     Allocate,
     Binary,
+    Call,
     Convert,
     Instruction,
     Load,
@@ -52,7 +58,7 @@ from cltrace.kernels.ir.instructions import (
     Store,
     Terminator,
 )
-from cltrace.kernels.ir.types import PRIVATE, FloatType, IntegerType, element_of
+from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import ItemLoops, Machine
@@ -63,7 +69,6 @@ _FUSED_INTO: Final = {"shl": frozenset({"add"})}
 """Operators that an operation is fused into if nothing else uses its result."""
 _FUSED_ON_CPU: Final = {**_FUSED_INTO, "fmul": frozenset({"fadd", "fsub"})}
 """The same on a CPU."""
-_REGISTER_BITS: Final = 32
 _CALLED_ANYWAY: Final = frozenset(
     {
         CostClass.SPECIAL, CostClass.BARRIER, CostClass.COLLECTIVE, CostClass.ATOMIC, CostClass.IMAGE,
@@ -71,33 +76,6 @@ _CALLED_ANYWAY: Final = frozenset(
     }
 )  # fmt: skip
 """Operations whose cost contains that of calling their function, or is that of memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoldedBlock:
-    """Operations and waits of a folded block, per execution.
-
-    `operations` are the numbers of operations. `chain` is the longest chain of waits through the block:
-    operations, and rounds of reads by the number of their site.
-    """
-
-    operations: Mapping[Operation, float]
-    chain: Chain
-
-
-@dataclass(frozen=True, slots=True)
-class FoldedKernel:
-    """A kernel as the compiler of a machine leaves it: its blocks by number.
-
-    `private_memory` are the numbers of the sites of private variables that a GPU keeps in memory,
-    `shared_atomics` those at which a GPU's warp makes one atomic operation; there are none on a CPU.
-    `summable_atomics` are those of atomic operations that a program could add up first.
-    """
-
-    blocks: Mapping[int, FoldedBlock]
-    private_memory: frozenset[int]
-    shared_atomics: frozenset[int]
-    summable_atomics: frozenset[int]
 
 
 def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
@@ -139,7 +117,9 @@ class _Folding:
             self._wide = WideIntegers(kernel.function, self._defined)
             addresses = Addresses(kernel, values)
             self._address_forms, self._free = addresses.forms, addresses.free
-            self._joined = ThreeInputs(kernel, values, addresses.free).parts
+            self._joined = ThreeInputs(
+                kernel, values, addresses.free
+            ).parts | find_predicated_selects(kernel, values)
         self._loops = loops
         self._order = MemoryOrder(kernel, private_memory)
         self._shared_rounds, self._in_line = _blocks_together(kernel, machine, loops, self._order)
@@ -171,25 +151,48 @@ class _Folding:
             operations = self._operations([*block.instructions, block.terminator])
             return FoldedBlock(operations, self._chain(number))
         operations = self._trip_operations(loop, number)
-        return FoldedBlock(operations, self._trip_chain(loop, number, sum(operations.values())))
+        chain, in_flight = self._trip_chain(loop, number, sum(operations.values()))
+        return FoldedBlock(operations, chain, self._reads_ahead(number, in_flight))
 
-    def _trip_chain(self, loop: UnrolledLoop, number: int, operations: float) -> Chain:
-        """Return the longest chain of a block with some operations per trip of an unrolled loop."""
+    def _reads_ahead(self, number: int, in_flight: float) -> ReadsAhead | None:
+        """Return how the partly unrolled loop around a block overlaps its rounds of reads."""
+        loop, copies = self._kernel.graph.loop_of[number], in_flight
+        while loop in self._loops and self._loops[loop].is_whole:
+            copies /= self._loops[loop].trips
+            loop = self._kernel.graph.loops[loop].parent
+        if loop not in self._loops or copies <= 1.0 or self._has_item_loops:
+            return None
+        return ReadsAhead(loop, self._loops[loop].trips, copies)
+
+    def _trip_chain(
+        self, loop: UnrolledLoop, number: int, operations: float
+    ) -> tuple[Chain, float]:
+        """Return the longest chain of a block with some operations per trip of an unrolled loop.
+
+        The second value is the number of trips whose reads are in flight together.
+        """
         chain = self._chain(number, loop)
+        in_flight = 1.0
         unrolled = chain
         carried = find_carried_chain(
             self._kernel, loop.evolution, number, self._is_fused, self._order, self._divisions
         )
         if (copies := self._copies_in_line(number)) > 1:
             if carried.length and not chain.rounds and not self._has_item_loops:
-                return chain.behind(carried, copies)
+                return chain.behind(carried, copies), in_flight
+            held_back = find_held_back_sites(self._kernel, number, loop.evolution, self._order)
+            reads_ahead = loop.reads_ahead(operations, sum(chain.rounds.values()))
+            if not held_back:
+                in_flight = copies * reads_ahead
             unrolled = chain.side_by_side(
                 copies,
                 with_operations=loop.overlaps_operations,
-                reads_ahead=loop.reads_ahead(operations, sum(chain.rounds.values())),
-                held_back=find_held_back_sites(self._kernel, number, loop.evolution, self._order),
+                reads_ahead=reads_ahead,
+                held_back=held_back,
             )
-        return max(unrolled, carried, key=lambda chain: chain.length)
+        if carried.length > unrolled.length:
+            return carried, 1.0
+        return unrolled, in_flight
 
     def _chain(self, number: int, loop: UnrolledLoop | None = None) -> Chain:
         """Return the longest chain of a block.
@@ -276,8 +279,8 @@ class _Folding:
                 return True
             case Load(_, _, pointer, space, _) | Store(_, _, pointer, space, _):
                 return space == PRIVATE and _is_register(self._defined, pointer)
-            case Binary() | Negate() if not self._has_item_loops and self._contraction.is_part(
-                item
+            case Binary() | Negate() | Call() if (
+                not self._has_item_loops and self._contraction.is_part(item)
             ):
                 return True
             case Binary() if self._wide is not None and self._wide.is_half(item):
@@ -294,9 +297,25 @@ class _Folding:
             return replace(operation, function=form.value) if form else operation
         if self._wide is not None and self._wide.is_product(item):
             return replace(operation, function=OF_INTS)
-        if isinstance(item, Convert) and _is_to_float(item):
-            return replace(operation, function=TO_FLOAT)
+        if function := conversion_function(item, self._defined):
+            return replace(operation, function=function)
+        if isinstance(item, Call) and (name := base_name(demangle(item.callee))) in RECIPES:
+            return replace(operation, function=name)
+        if isinstance(item, Binary) and item.operator in self._fused_into:
+            is_literal = item.right in self._contraction.constants
+            return replace(operation, function=LEFT_SHIFT) if is_literal else operation
+        if isinstance(item, Binary) and self._is_scaled_sum(item):
+            return replace(operation, cost=CostClass.INT_LOGIC)
         return self._contraction.contracted(operation, item)
+
+    def _is_scaled_sum(self, item: Binary) -> bool:
+        """Return True for a sum with a shifted number, which the pipe of logic executes."""
+        return item.operator == "add" and any(
+            isinstance(part := self._defined.get(slot), Binary)
+            and part.operator in self._fused_into
+            and self._is_fused_binary(part)
+            for slot in (item.left, item.right)
+        )
 
     def _is_fused_binary(self, item: Binary) -> bool:
         """Return True for an operation that is one instruction with a neighbouring sum or product."""
@@ -314,17 +333,6 @@ def _is_register(defined: Mapping[int, Instruction], pointer: int) -> bool:
     if isinstance(item, Offset):
         return not item.terms and _is_register(defined, item.pointer)
     return isinstance(item, Allocate)
-
-
-def _is_to_float(item: Convert) -> bool:
-    """Return True for a conversion that the pipe of logic executes."""
-    source, result = element_of(item.source), element_of(item.type)
-    return (
-        isinstance(source, IntegerType)
-        and source.bits <= _REGISTER_BITS
-        and isinstance(result, FloatType)
-        and result.bits <= _REGISTER_BITS
-    )
 
 
 def _blocks_together(

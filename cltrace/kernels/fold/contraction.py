@@ -7,7 +7,7 @@ The rules are those that the PTX of NVIDIA's driver and the counters of an H200 
 - A quotient is a product with a reciprocal (`div.full`), which joins a sum that alone uses it.
 - A quotient by a literal is a product. Of quotients by the same number in a block, the first alone takes
   its reciprocal; the others are scaled by the same factors, and multiplied with it.
-- A changed sign is a property of an operand.
+- A changed sign and an absolute value are properties of an operand.
 - Twice a number is a sum of it with itself.
 """
 
@@ -15,15 +15,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.operation import INVERTED, JOINED, RECIPROCAL, Operation
+from cltrace.kernels.costs.operation import (
+    INVERTED,
+    JOINED,
+    LITERAL_POWER,
+    RECIPROCAL,
+    Operation,
+)
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.definitions import Definitions
-from cltrace.kernels.ir.instructions import Binary, Call, Instruction, Negate, Terminator
+from cltrace.kernels.ir.instructions import (
+    Binary,
+    Call,
+    Compare,
+    Instruction,
+    Negate,
+    Terminator,
+)
 from cltrace.kernels.ir.types import FloatType, element_of
 
 _SUMS: Final = frozenset({"fadd", "fsub"})
 _SINGLE: Final = FloatType(32)
+_MAX_LITERAL_EXPONENT: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +47,8 @@ class Contraction:
 
     `defined` has the instruction that defines each slot, `users` the last one that uses it, `uses` the
     number of its uses. `ones` and `twos` are the slots of the constants 1 and 2, `constants` those of
-    all. `later_quotients` are quotients whose divisor an earlier one of their block has.
+    all, `small_integers` those of integers up to 16. `later_quotients` are quotients whose divisor an
+    earlier one of their block has.
     """
 
     defined: Mapping[int, Instruction]
@@ -41,6 +57,7 @@ class Contraction:
     ones: frozenset[int]
     twos: frozenset[int]
     constants: frozenset[int]
+    small_integers: frozenset[int]
     later_quotients: frozenset[int]
 
     @classmethod
@@ -54,6 +71,11 @@ class Contraction:
             ones=frozenset(item.slot for item in constants if item.value == 1.0),
             twos=frozenset(item.slot for item in constants if item.value == 2.0),
             constants=frozenset(item.slot for item in constants),
+            small_integers=frozenset(
+                slot
+                for slot, value in kernel.function.integer_constants().items()
+                if abs(value) <= _MAX_LITERAL_EXPONENT
+            ),
             later_quotients=frozenset(_later_quotients(kernel)),
         )
 
@@ -61,7 +83,9 @@ class Contraction:
         """Return True for an operation that is a part of another one."""
         match item:
             case Negate(result, _, operand, _):
-                return self._is_arithmetic(self.users.get(result)) or self._is_only_signed(operand)
+                return self._takes_signs(self.users.get(result)) or self._is_only_signed(operand)
+            case Call(result=result) if _is_absolute(item):
+                return self._takes_signs(self.users.get(result))
             case Binary(_, operator, _, left, right) if operator in _SUMS:
                 return self._is_joined(left) or self._is_joined(right)
             case _:
@@ -69,6 +93,8 @@ class Contraction:
 
     def contracted(self, operation: Operation, item: Instruction | Terminator) -> Operation:
         """Return the operation that is left of an instruction's."""
+        if isinstance(item, Call) and self._is_literal_power(item):
+            return replace(operation, function=LITERAL_POWER)
         if not isinstance(item, Binary):
             return operation
         if self.is_scaling(item):
@@ -97,6 +123,11 @@ class Contraction:
         """Return True for a quotient of 1, which takes no product."""
         return isinstance(item, Binary) and item.operator == "fdiv" and item.left in self.ones
 
+    def _is_literal_power(self, call: Call) -> bool:
+        """Return True for a power whose exponent is a small integer constant."""
+        is_power = base_name(demangle(call.callee)) == "pown"
+        return is_power and call.arguments[1] in self.small_integers
+
     def is_scaling(self, item: Instruction | Terminator) -> bool:
         """Return True for a quotient by a literal."""
         return isinstance(item, Binary) and _is_quotient(item) and item.right in self.constants
@@ -124,8 +155,16 @@ class Contraction:
         """Return True for the result of an operation of which only the negative is used."""
         return self.uses[slot] == 1 and self._is_arithmetic(self.defined.get(slot))
 
+    def _takes_signs(self, item: Instruction | None) -> bool:
+        """Return True for a user of a number that may change its sign or leave it out."""
+        return self._is_arithmetic(item) or isinstance(item, Compare)
+
     def _is_arithmetic(self, item: Instruction | None) -> bool:
         return isinstance(item, Binary | Call)
+
+
+def _is_absolute(call: Call) -> bool:
+    return base_name(demangle(call.callee)) in {"fabs", "llvm.fabs"}
 
 
 def _is_quotient(item: Binary) -> bool:

@@ -7,7 +7,7 @@ from cltrace.kernels.builtins.function_kinds import is_barrier, is_collective, i
 from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.builtins.table import find_builtin
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.operation import Operation, private_type
+from cltrace.kernels.costs.operation import SHIFT, Operation, private_type
 from cltrace.kernels.fold.divisions import NO_DIVISIONS, Divisions
 from cltrace.kernels.ir.instructions import (
     Allocate,
@@ -193,7 +193,7 @@ def _function(item: Instruction | Terminator, cost: CostClass, divisions: Divisi
         case Call() if cost in {CostClass.SPECIAL, CostClass.OTHER}:
             return base_name(demangle(item.callee))
         case Binary(_, "shl" | "lshr" | "ashr", _, _, _):
-            return "shift"
+            return SHIFT
         case Binary() if cost is CostClass.INT_DIVIDE:
             return divisions.function(item)
         case _:

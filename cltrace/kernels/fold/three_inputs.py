@@ -2,7 +2,8 @@
 
 Checked on what NVIDIA's assembler makes of the driver's PTX: bitwise operations on up to three numbers
 are one instruction (`LOP3`), and so is a sum of three (`IADD3`). A comparison takes a condition to
-combine its result with (`ISETP.AND`).
+combine its result with (`ISETP.AND`). Bits that are compared with zero set a condition themselves, but
+not the lowest bit, which the driver's compiler makes a condition of its own.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -35,6 +36,9 @@ class ThreeInputs:
         self._inverts: Final = frozenset(
             item.slot for item in kernel.function.constants if _is_all_ones(item.value)
         )
+        integers = kernel.function.integer_constants()
+        self._zeros: Final = frozenset(slot for slot, value in integers.items() if value == 0)
+        self._ones: Final = frozenset(slot for slot, value in integers.items() if value == 1)
         self._values = values
         self._apart = apart
         self._inputs: dict[int, tuple[int, ...]] = {}
@@ -45,6 +49,8 @@ class ThreeInputs:
             for item in kernel.function.blocks[number].instructions:
                 if self._is_condition(item):
                     yield from self._conditions(item)
+                elif isinstance(item, Compare) and self._is_test_of_bits(item):
+                    yield item.result
                 elif self._is_bitwise(item) or self._is_sum(item):
                     yield from self._join(item)
 
@@ -79,6 +85,17 @@ class ThreeInputs:
             if is_compared and self._values.uses[slot] == 1:
                 yield result_of(item)
                 return
+
+    def _is_test_of_bits(self, item: Compare) -> bool:
+        """Return True for a comparison with zero that the operation on the bits makes."""
+        if item.predicate not in {"eq", "ne"} or item.right not in self._zeros:
+            return False
+        bits = self._values.defined.get(item.left)
+        return (
+            isinstance(bits, Binary)
+            and self._is_bitwise(bits)
+            and not {bits.left, bits.right} & self._ones
+        )
 
     def _is_condition(self, item: Instruction) -> bool:
         match item:

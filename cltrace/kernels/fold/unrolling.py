@@ -41,26 +41,29 @@ _REGISTERS_READ: Final = 16
 """Registers that a compiler has results of reads arrive in together."""
 _MAX_SHORT_TRIP: Final = 8.5
 """Operations of a trip up to which a loop is unrolled further than others."""
+_MAX_LENGTH: Final = 64
+"""Instructions of a trip up to which a loop around unrolled ones is unrolled as well."""
 _MORE_FOR_PRIVATE: Final = 4
 """Times as many trips a compiler unrolls wholly if the body accesses private variables."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnrolledLoop:
     """An unrolled loop with `trips` copies of its body.
 
     `is_whole` if these are all of its trips, `is_sequential` if a trip may need what the one before has
     computed, `is_in_step` if work-items wait for each other in each trip, so that trips stay one after
     another. `is_unrolled_again` is whether a compiler makes further copies of a short body: if no loop is
-    around it, and no work-item waits for others in it.
+    around it, and no work-item waits for others in it. `has_loops` if it has loops inside.
     """
 
     evolution: LoopEvolution
     trips: int
     is_whole: bool
     is_sequential: bool
-    is_in_step: bool = False
-    is_unrolled_again: bool = True
+    is_in_step: bool
+    is_unrolled_again: bool
+    has_loops: bool
 
     @classmethod
     def of(
@@ -74,9 +77,16 @@ class UnrolledLoop:
     ) -> "UnrolledLoop":
         """Return a loop of a kernel that is unrolled."""
         is_sequential = has_sequential_trips(kernel.function, evolution)
-        is_inner = kernel.graph.loops[evolution.loop.number].parent >= 0
-        again = not is_inner and not _synchronising(evolution)
-        return cls(evolution, trips, is_whole, is_sequential, is_in_step, again)
+        number, loops = evolution.loop.number, kernel.graph.loops
+        return cls(
+            evolution=evolution,
+            trips=trips,
+            is_whole=is_whole,
+            is_sequential=is_sequential,
+            is_in_step=is_in_step,
+            is_unrolled_again=loops[number].parent < 0 and not _synchronising(evolution),
+            has_loops=any(loop.parent == number for loop in loops),
+        )
 
     @property
     def overlaps_operations(self) -> bool:
@@ -100,7 +110,7 @@ class UnrolledLoop:
         A loop that is still tested before its first trip, as a size is read there, is unrolled later and
         has no such reads: 6.8 ns a trip for a sum over local memory, 4.4 where the size is a variable.
         """
-        if self.is_whole or self.trips == 1:
+        if self.is_whole or self.trips == 1 or self.has_loops:
             return 1.0
         writes = any(places_of(item) for item in self.evolution.instructions() if may_write(item))
         waits = writes or self.evolution.is_tested_first or not self.evolution.has_constant_step()
@@ -179,6 +189,24 @@ class _Unrolling:
                     self._unrolled[number] = unrolled
         return self._unrolled
 
+    def _is_short(self, number: int) -> bool:
+        """Return True for a loop whose body stays short with the loops in it as unrolled as they are."""
+        return (
+            sum(map(self._unrolled_length, self._kernel.graph.loops[number].blocks)) <= _MAX_LENGTH
+        )
+
+    def _unrolled_length(self, block: int) -> int:
+        """Return the instructions of a block in one trip of the outermost loop that is not unrolled."""
+        graph = self._kernel.graph
+        loop = graph.loop_of[block]
+        own = self._unrolled.get(loop)
+        items = self._kernel.function.blocks[block].instructions
+        length = sum(own is None or not own.is_control(item) for item in items)
+        while loop in self._unrolled:
+            length *= self._unrolled[loop].trips
+            loop = graph.loops[loop].parent
+        return length
+
     def _is_whole(self, number: int) -> bool:
         return number in self._unrolled and self._unrolled[number].is_whole
 
@@ -204,7 +232,9 @@ class _Unrolling:
                 return None
             stays = is_in_step or (bool(waits) and not _reads_far(evolution))
             return UnrolledLoop.of(kernel, evolution, trips, is_whole=True, is_in_step=stays)
-        if has_inner or is_in_step or not evolution.has_known_step():
+        if is_in_step or not evolution.has_known_step():
+            return None
+        if has_inner and (waits or machine.has_item_loops or not self._is_short(number)):
             return None
         return UnrolledLoop.of(kernel, evolution, machine.unrolled_trips, is_whole=False)
 

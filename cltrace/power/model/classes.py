@@ -7,7 +7,7 @@ from typing import Final
 from cltrace.errors import ProfileError
 from cltrace.events.cost_names import CostName
 from cltrace.kernels import CostClass, KernelCounts
-from cltrace.kernels.costs.operation import is_private_type
+from cltrace.kernels.costs.operation import LEFT_SHIFT, SHIFT, is_private_type
 from cltrace.kernels.counts.records import FoldedCount
 from cltrace.kernels.demand import Demand, cost_names, demand_of
 from cltrace.kernels.demand.caches import CacheSize, shared_sectors
@@ -147,7 +147,7 @@ def _names(row: FoldedCount) -> tuple[EnergyClass, ...]:
         return (Resource.PRIVATE_MEMORY,)
     if row.cost in _COMPARISONS:
         return (CostName("double" if row.type == "double" else "float", "compare and select"),)
-    if row.cost is CostClass.INT_LOGIC and row.function != "shift":
+    if row.cost is CostClass.INT_LOGIC and row.function not in {SHIFT, LEFT_SHIFT}:
         return (CostName("long" if row.type == "long" else "int", "logic"),)
     return tuple(_SUBSTITUTES.get(name, name) for name in cost_names(row, _OPERATIONS))
 

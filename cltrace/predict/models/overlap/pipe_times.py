@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
+from cltrace.kernels.costs.functions import BESIDE
 from cltrace.kernels.demand.launch import Demand
-from cltrace.kernels.demand.operations import ACCESS, Pipe, is_conversion
+from cltrace.kernels.demand.operations import ACCESS, LOGIC, Pipe, is_conversion
 from cltrace.predict.models.overlap.costs import Costs
 
 _LONGER: Final = 1.05
@@ -20,6 +21,7 @@ def pipe_times(demand: Demand, costs: Costs, exponent: float | None = None) -> M
     exponent = costs["p pipes"] if exponent is None else exponent
     times = dict.fromkeys(Pipe, 0.0)
     slot = costs["slot"]
+    logic = costs.operations.get(LOGIC, slot)
     instruction = costs.special_instruction
     for work in demand.work:
         cost = costs.operations.get(work.name, slot)
@@ -27,7 +29,12 @@ def pipe_times(demand: Demand, costs: Costs, exponent: float | None = None) -> M
             cost = slot
         issuing = cost
         if work.pipe is Pipe.SPECIAL and not is_conversion(work.name):
-            issuing = _issuing(cost, instruction, slot, exponent)
+            beside = BESIDE.get(work.name.operation)
+            if beside is None:
+                issuing = _issuing(cost, instruction, slot, exponent)
+            else:
+                issuing = (1 + beside.slots + beside.logic) * slot
+                times[Pipe.LOGIC] += work.warp_total * beside.logic * logic
             cost = min(cost, instruction)
         elif work.pipe is not Pipe.ISSUE:
             issuing = min(slot, cost)
@@ -42,7 +49,7 @@ def _issuing(cost: float, instruction: float, slot: float, exponent: float) -> f
 
     A function is one instruction of its pipe among others that scale its argument and result. What it
     takes longer than that instruction shows how many they are, as pipes overlap with the exponent. Where
-    it takes as long, they are hidden, and count as one.
+    it takes as long, they are hidden, and count as one, unless they are known (`BESIDE`).
     """
     if cost < _LONGER * instruction:
         return slot

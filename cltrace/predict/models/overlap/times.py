@@ -58,6 +58,9 @@ def _gpu_times(
     waiting = latency + chains + levels / demand.unit_warps
     moving = overlap((levels, waiting), _waiting_norm(demand, costs, memory, levels))
     working = overlap(pipes.values(), costs["p pipes"])
+    # Operations of a chain take their issue slots while a warp that is alone waits for them.
+    alone = _solitude(demand)
+    working -= alone * min(alone * working, chains)
     data = overlap((local, moving), costs["p body"])
     body = overlap((working, data), body_norm)
     delay = arrival_times(arrival, costs.constants)
@@ -130,8 +133,9 @@ def _norm(overlapping: float, separation: float) -> float:
 
 
 def _local(demand: Demand, costs: Costs) -> float:
-    cycles = demand.local_cycles * costs["local"]
-    return (cycles + demand.barriers * costs["barrier"]) * demand.busiest_share / demand.units
+    """Return the time of local memory, or of barriers, which work-groups pass while others access it."""
+    busy = max(demand.local_cycles * costs["local"], demand.barriers * costs["barrier"])
+    return busy * demand.busiest_share / demand.units
 
 
 def _l1(demand: Demand, costs: Costs, misses: NearMisses) -> float:

@@ -1,0 +1,73 @@
+"""Instructions of functions that no series of the calibration measures, on a GPU.
+
+The numbers are those that NVIDIA's assembler leaves of the driver's PTX (sm_90, driver 580) in a loop
+that calls the function, without rare branches.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Instructions of one call, or of each element of it, by what executes them.
+
+    `slots` take an issue slot alone, `logic` are bits, comparisons and selections, `special` are
+    instructions of the special functions' pipe, `double` those of numbers of 64 bits.
+    """
+
+    slots: int
+    logic: int
+    special: int = 0
+    double: int = 0
+
+
+RECIPES: Final[Mapping[str, Recipe]] = {
+    **dict.fromkeys(("popcount", "llvm.ctpop", "clz", "llvm.ctlz"), Recipe(0, 0, 1)),
+    **dict.fromkeys(("ctz", "llvm.cttz"), Recipe(0, 1, 1)),
+    **dict.fromkeys(("add_sat", "sub_sat"), Recipe(2, 6)),
+    **dict.fromkeys(("llvm.sadd.sat", "llvm.ssub.sat"), Recipe(2, 6)),
+    **dict.fromkeys(("llvm.uadd.sat", "llvm.usub.sat"), Recipe(2, 6)),
+    "hadd": Recipe(1, 3),
+    "rhadd": Recipe(1, 4),
+    "clamp": Recipe(0, 2),
+    "mix": Recipe(3, 0),
+    "smoothstep": Recipe(9, 0),
+    "sign": Recipe(6, 3),
+    "fdim": Recipe(1, 2),
+    "ldexp": Recipe(4, 5),
+    "logb": Recipe(12, 6),
+    "ilogb": Recipe(7, 9),
+    "expm1": Recipe(17, 10, 2),
+    "sinh": Recipe(22, 11, 3),
+    "cosh": Recipe(10, 9, 3),
+    "asin": Recipe(13, 6, 1),
+    "acos": Recipe(15, 4, 1),
+    "cbrt": Recipe(8, 5, 3),
+    "hypot": Recipe(10, 8, 1),
+    "fmod": Recipe(24, 12, 2),
+    "erfc": Recipe(30, 9, 3),
+    "tgamma": Recipe(100, 41, 5),
+    "normalize": Recipe(24, 9, 1),
+    "native_tan": Recipe(3, 0, 3),
+}
+"""Recipes of functions, but for those of numbers of 64 bits. A vector's elements have one each."""
+DOUBLE_RECIPES: Final[Mapping[str, Recipe]] = {
+    "pow": Recipe(140, 32, 6, 130),
+    "powr": Recipe(140, 32, 6, 130),
+    "rsqrt": Recipe(12, 1, 1, 6),
+}
+"""Recipes of functions of `double`."""
+BESIDE: Final[Mapping[str, Recipe]] = {
+    **dict.fromkeys(("sqrt", "rsqrt", "native_rsqrt"), Recipe(2, 1)),
+    "exp2": Recipe(2, 1),
+    "native_exp": Recipe(3, 1),
+    "native_sin": Recipe(1, 0),
+}
+"""Instructions beside that of the special functions' pipe, of functions which take as long as it does.
+
+Loops that do nothing else hide them. They scale the argument and the result.
+"""
+NARROW_SATURATION: Final = Recipe(1, 3)
+"""Recipe of a sum of 8 or 16 bits that saturates."""

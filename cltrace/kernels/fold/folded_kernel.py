@@ -1,0 +1,64 @@
+"""A kernel as the compiler of a machine leaves it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cltrace.kernels.costs.operation import Operation
+from cltrace.kernels.fold.chains import Chain
+
+
+@dataclass(frozen=True, slots=True)
+class ReadsAhead:
+    """Reads of several trips of a loop in flight together, where it is unrolled by `copies`.
+
+    `trips` are those whose reads one round has, the copies of `trips / copies` unrolled bodies.
+    """
+
+    loop: int
+    copies: int
+    trips: float
+
+    def rounds(self, trips: float) -> float:
+        """Return the rounds of reads of a loop of so many trips.
+
+        Trips that are left when the bodies are done are loops of their own: of single bodies, then of
+        single trips, which wait one by one.
+        """
+        low = math.floor(trips)
+        share = trips - low
+        return (1.0 - share) * self._whole_rounds(low) + share * self._whole_rounds(low + 1)
+
+    def _whole_rounds(self, trips: int) -> float:
+        bodies, single = divmod(trips, self.copies)
+        rounds, left = divmod(bodies, max(round(self.trips / self.copies), 1))
+        return float(rounds + left + single)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedBlock:
+    """Operations and waits of a folded block, per execution.
+
+    `operations` are the numbers of operations. `chain` is the longest chain of waits through the block:
+    operations, and rounds of reads by the number of their site. `ahead` is how an unrolled loop overlaps
+    these rounds, None where it does not.
+    """
+
+    operations: Mapping[Operation, float]
+    chain: Chain
+    ahead: ReadsAhead | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedKernel:
+    """A kernel as the compiler of a machine leaves it: its blocks by number.
+
+    `private_memory` are the numbers of the sites of private variables that a GPU keeps in memory,
+    `shared_atomics` those at which a GPU's warp makes one atomic operation; there are none on a CPU.
+    `summable_atomics` are those of atomic operations that a program could add up first.
+    """
+
+    blocks: Mapping[int, FoldedBlock]
+    private_memory: frozenset[int]
+    shared_atomics: frozenset[int]
+    summable_atomics: frozenset[int]
