@@ -69,7 +69,13 @@ def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) 
         dropped=dropped,
         events=find_host_events(activity, dependencies, dropped),
         pyopencl_below=pyopencl_below,
+        profiled_queues=_read_profiled_queues(trace),
     )
+
+
+def _read_profiled_queues(trace: Trace) -> frozenset[int]:
+    rows = trace.rows("SELECT queue_id FROM v_queue WHERE profiling AND NOT profiling_forced")
+    return frozenset(int(number) for (number,) in rows)
 
 
 def _infer_dropped(trace: Trace, activity: Activity, pyopencl_below: frozenset[int]) -> Int64s:

@@ -311,6 +311,8 @@ class Evidence:
     events: HostEvents
     pyopencl_below: frozenset[int]
     """Processes whose calls were recorded below pyopencl: those that it makes by itself are there too."""
+    profiled_queues: frozenset[int] = frozenset()
+    """Queues for which the program itself enabled profiling, to measure its commands."""
     modelled: frozenset[int] = frozenset()
     neighbours: ModelledNeighbours = NO_NEIGHBOURS
 
