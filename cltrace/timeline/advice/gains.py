@@ -19,6 +19,7 @@ from cltrace.timeline.advice.model import (
     Proposal,
 )
 from cltrace.timeline.advice.warm_cores import at_best
+from cltrace.timeline.columns import Int64s
 from cltrace.timeline.replay import Change, Replay, combine
 from cltrace.timeline.replay.bounds import upper_bound_ns
 
@@ -49,17 +50,32 @@ def find_gains(
 
 
 def _one_per_cause(proposals: Iterable[Proposal]) -> list[Proposal]:
-    """Return the proposals without those that only remove waits of earlier ones at the same place."""
+    """Return the proposals without those for waits or commands that earlier ones at the place remove."""
+    removed_calls: dict[Place, set[int]] = defaultdict(set)
     removed: dict[Place, set[int]] = defaultdict(set)
     kept = []
     for proposal in proposals:
-        calls = set(_change(proposal).removed_calls.tolist())
-        earlier = removed[proposal.place]
-        if calls and len(calls & earlier) > _SAME_SHARE * len(calls):
+        change, place = _change(proposal), proposal.place
+        calls = set(change.removed_calls.tolist())
+        if _is_mostly(calls, removed_calls[place]):
             continue
-        earlier |= calls
+        if _is_mostly(set(_concerned(change).tolist()), removed[place]):
+            continue
+        removed_calls[place] |= calls
+        removed[place] |= set(change.removed.tolist())
         kept.append(proposal)
     return kept
+
+
+def _is_mostly(members: set[int], earlier: set[int]) -> bool:
+    return bool(members) and len(members & earlier) > _SAME_SHARE * len(members)
+
+
+def _concerned(change: Change) -> Int64s:
+    """Return the commands that a change concerns by themselves."""
+    return np.unique(
+        np.concatenate([change.scaled, change.removed, change.unblocked, change.unawaited])
+    )
 
 
 def _by_cause(proposals: Iterable[Proposal]) -> list[list[Proposal]]:
@@ -165,9 +181,7 @@ class _Estimate:
     def _spread(self, change: Change) -> float:
         """Return the relative standard error of the durations of the commands that a change concerns."""
         commands = self._replay.graph.activity.commands
-        concerned = np.unique(
-            np.concatenate([change.scaled, change.removed, change.unblocked, change.unawaited])
-        )
+        concerned = _concerned(change)
         took = commands.duration_ns[concerned][commands.is_placed[concerned]]
         if len(took) < 2 or not took.sum():
             return 0.0

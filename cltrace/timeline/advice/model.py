@@ -290,7 +290,8 @@ class Evidence:
     """All facts that rules examine.
 
     `used_buffers` are the memory objects among a launch's arguments, for launches of which all arguments
-    are recorded. `moves` are uses of memory objects that another device had last. `parents` maps
+    are recorded, and `constant_buffers` those of them that the launch cannot change.
+    `moves` are uses of memory objects that another device had last. `parents` maps
     sub-buffers to the buffers that they are parts of. `places` has the place of each site,
     `dropped` the commands whose dropped events pyopencl waited for without a recorded call, and `events`
     what each thread did. `modelled` are the launch configurations for which a model says what other
@@ -304,6 +305,7 @@ class Evidence:
     memory: Mapping[int, MemoryObject]
     devices: Mapping[int, DeviceSummary]
     used_buffers: Mapping[int, frozenset[int]]
+    constant_buffers: Mapping[int, frozenset[int]]
     moves: MemoryMoves
     parents: Mapping[int, int]
     places: Mapping[int, Place]
