@@ -101,6 +101,12 @@ def _metrics_together(group: Sequence[Proposal]) -> tuple[Metric, ...]:
     )
 
 
+def _limit_together(group: Sequence[Proposal]) -> int | None:
+    """Return the limit of several places of a rule; `None` if one of them has none."""
+    limits = [each.limit_ns for each in group if each.limit_ns is not None]
+    return sum(limits) if len(limits) == len(group) else None
+
+
 class _Estimate:
     """Estimates of gains on one run."""
 
@@ -142,6 +148,7 @@ class _Estimate:
             change=combine(list(map(_change, group))),
             least=combine([each.least or _change(each) for each in group]),
             most=combine([each.most or _change(each) for each in group]),
+            limit_ns=_limit_together(group),
         )
         others = dict.fromkeys(each.place for each in group[1:] if each.place != first.place)
         return Finding(proposal=whole, gain=self._gain(whole), other_places=tuple(others))
@@ -149,21 +156,29 @@ class _Estimate:
     def _gain(self, proposal: Proposal) -> Gain:
         """Return the gain of a proposal, with bounds for what its rule and the replay cannot know."""
         change = _change(proposal)
-        expected = self._replay.gain_ns(change)
+        replayed = self._replay.gain_ns(change)
+        expected = replayed - self._excess_ns(proposal)
         low = min(expected, self._replay.gain_ns(proposal.least or change, worked_share=1.0))
         most = proposal.most or change
         if self._frees_host(change) and self._has_processor():
             most = combine([most, at_best(self._replay.graph, change)])
-        high = max(expected, self._replay.gain_ns(most))
+        high = max(replayed, self._replay.gain_ns(most))
         error = _MODEL_ERROR + self._spread(change)
         return self._bounded(
             expected, low * self._kept_share(change) * (1 - error), high * (1 + error)
         )
 
-    def gain_of_all(self, findings: Iterable[Finding], change: Change) -> Gain:
+    def _excess_ns(self, proposal: Proposal) -> int:
+        """Return by how much a replay gains more than the proposal's evidence has."""
+        if proposal.limit_ns is None:
+            return 0
+        return max(self._replay.gain_ns(_change(proposal)) - proposal.limit_ns, 0)
+
+    def gain_of_all(self, findings: Sequence[Finding], change: Change) -> Gain:
         """Return the gain of several findings at once, with the bounds of all of them."""
         gains = [finding.gain for finding in findings if finding.gain is not None]
-        expected = self._replay.gain_ns(change)
+        excess = sum(self._excess_ns(finding.proposal) for finding in findings)
+        expected = self._replay.gain_ns(change) - excess
         total = sum(gain.expected_ns for gain in gains) or 1
         low = min((gain.low_ns for gain in gains), default=0)
         low = max(low, round(expected * sum(gain.low_ns for gain in gains) / total))

@@ -106,6 +106,7 @@ class Proposal:
     `rule` is a stable word for scripts, `times` the number of occurrences. `change` is the remedy's
     effect on the run; `None` if it saves no time. `least` and `most` are changes for the bounds of the
     gain, where a rule cannot know how much of the effect comes about; `None` where `change` serves.
+    `limit_ns` is the time in the evidence that the expected gain is part of, `None` without such a limit.
     `until_site` is where a part of the program ends that begins at `place`; "" for a single line.
     `kernel_line` is the line of a kernel's source that the remedy concerns, `file:line`; "" without one.
     Proposals of a rule with the same `cause` are one finding; "" for one of its own.
@@ -120,6 +121,7 @@ class Proposal:
     change: Change | None = None
     least: Change | None = None
     most: Change | None = None
+    limit_ns: int | None = None
     until_site: str = ""
     kernel_line: str = ""
     cause: str = ""
