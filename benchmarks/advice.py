@@ -1,4 +1,4 @@
-"""Gains that advice states, against gains that following it has: the table of docs/advice.md.
+"""Gains that advice states, against gains that following it has: a table in Markdown.
 
     python benchmarks/advice.py [--rounds 7] [--only finish-in-loop,…] [--json FILE]
 

@@ -41,6 +41,7 @@ def evidence_of(
         memory=memory or {},
         devices=devices or {},
         used_buffers=used,
+        constant_buffers={},
         moves=find_memory_moves(made, used, {}, find_blocked_enqueues(made, dependencies)),
         parents={},
         places=places or {},

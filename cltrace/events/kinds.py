@@ -17,6 +17,8 @@ class CallFlag(IntFlag):
     """A launch without work-items: pyopencl enqueued a marker instead."""
     TO_HOST = 16
     """A migration to the host, instead of the device of its queue."""
+    SAME_DATA = 32
+    """A write of what its thread last wrote to the same range of the buffer, by a sample of bytes."""
 
 
 class StampFault(IntFlag):

@@ -65,7 +65,9 @@ def _note(findings: Findings, count: int, top: int | None) -> str:
     notes = [more_note(count, top)]
     if small:
         finding = count_text(small, "finding saves", "findings save")
-        notes.append(f"{finding} less than {MIN_SHARE:.0%} of the run: --all shows them")
+        notes.append(
+            f"{finding} less than {100 * MIN_SHARE:.0f} % of the run: timeline --all shows them"
+        )
     return "; ".join(filter(None, notes))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from cltrace.files import slug
 from cltrace.profile import DeviceProfile
+from cltrace.report.dot_figures import draw_rows, is_one_point_each
 from cltrace.report.figures import (
     name_figure,
     plain_text,
@@ -51,12 +52,15 @@ def write_family(profile: DeviceProfile, family: str, directory: Path) -> Path:
 def draw_family(profile: DeviceProfile, family: str) -> "Figure":
     """Return the figure of a family: measured means with their deviations, and fits of models.
 
-    Families of the costs of operations are bars, transfers are times and rates by size.
+    Families of the costs of operations are bars, transfers are times and rates by size, and series of a
+    single point are rows.
     """
     if has_costs(profile, family):
         figure, fits = draw_costs(profile, family), ""
     elif family == "transfers":
         figure, fits = draw_transfers(profile.points(family)), ""
+    elif is_one_point_each(profile.points(family)):
+        figure, fits = draw_rows(profile, family), ""
     else:
         figure = _draw_panels(profile, family)
         fits = "".join(

@@ -17,6 +17,7 @@ from typing import Final
 from urllib.parse import quote
 
 from cltrace.errors import DamagedTraceError, NewerTraceError, NotATraceError, TraceError
+from cltrace.similar_names import suggest_name
 from cltrace.trace.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES, tables_of
 from cltrace.trace.views import VIEWS
 from cltrace.trace.views.older import is_older_view_sql
@@ -109,6 +110,15 @@ def limit_time(connection: sqlite3.Connection, seconds: float | None) -> Callabl
     return lambda: time.monotonic() > deadline
 
 
+def _suggest_trace(path: Path) -> str:
+    """Return the trace beside a path whose name is most like it, as the end of a message."""
+    try:
+        names = [each.name for each in path.parent.glob("*.cltrace")]
+    except OSError:
+        return ""
+    return suggest_name(path.name, names)
+
+
 def _check_header(path: Path) -> None:
     try:
         if path.is_dir():
@@ -121,7 +131,7 @@ def _check_header(path: Path) -> None:
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)
     except FileNotFoundError as error:
-        raise TraceError(f"{path} does not exist") from error
+        raise TraceError(f"{path} does not exist{_suggest_trace(path)}") from error
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror}") from error
     if not header:

@@ -1,5 +1,6 @@
 """Queries of users on a trace: read-only, with limits on time, rows and size."""
 
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from cltrace.errors import DamagedTraceError, QueryError
+from cltrace.similar_names import suggest_name
 from cltrace.trace.guard import TimeLimitError, limit_time, open_trace
+from cltrace.trace.views import VIEWS
 
 _MAX_VALUE_BYTES: Final = 32 << 20
 _MAX_RESULT_BYTES: Final = 64 << 20
+_UNKNOWN_NAME: Final = re.compile(r"no such (table|column): (?:\w+\.)?(\w+)")
 MAX_HEAP_BYTES: Final = 512 << 20
 """Memory of SQLite where it is limited."""
 
@@ -47,7 +51,7 @@ def query(
         except sqlite3.OperationalError as error:
             if is_over_time():
                 raise too_long(max_seconds) from error
-            raise QueryError(f"the query is wrong: {error}") from error
+            raise QueryError(f"the query is wrong: {error}{_suggestion(error)}") from error
         except TimeLimitError as error:
             raise too_long(max_seconds) from error
         except sqlite3.DatabaseError as error:
@@ -84,6 +88,17 @@ def _fetch(
         if is_over_time():
             raise TimeLimitError
     return rows
+
+
+def _suggestion(error: sqlite3.OperationalError) -> str:
+    """Return the view or column that a misspelt name is most like, as the end of a message."""
+    unknown = _UNKNOWN_NAME.fullmatch(str(error))
+    if unknown is None:
+        return ""
+    kind, name = unknown.groups()
+    views = [view.name for view in VIEWS]
+    columns = {column.name for view in VIEWS for column in view.columns}
+    return suggest_name(name, views if kind == "table" else sorted(columns))
 
 
 def too_long(max_seconds: float) -> QueryError:

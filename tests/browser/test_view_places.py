@@ -86,6 +86,13 @@ def test_sentences_of_advice_are_in_view(open_page: Open, wasteful_trace: Path, 
     box = cells.first.bounding_box()
     assert box is not None
     assert box["x"] + box["width"] <= width
+    row = opened.page.locator("[data-table='advice'] .tabulator-row", has_text="wasteful.py:").first
+    lines = row.locator(".code-line")
+    assert [text.split("\n")[0] for text in lines.all_inner_texts()] == ["before", "after"]
+    for line in lines.all():
+        code = line.bounding_box()
+        assert code is not None
+        assert code["x"] + code["width"] <= width
 
 
 def test_an_exact_place_finds_no_other(open_page: Open, wasteful_trace: Path) -> None:

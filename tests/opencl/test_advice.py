@@ -210,8 +210,8 @@ def test_pageable_memory_is_one_cause_at_all_places(after: After) -> None:
     code = """
 host = np.zeros(1 << 20, np.float32); there = buffer(host.nbytes)
 for _ in range(20):
-    cl.enqueue_copy(queue, there, host)
-    run(10)
+    host += 1; cl.enqueue_copy(queue, there, host)
+    spin(queue, (1024,), None, there, np.int32(10))
     cl.enqueue_copy(queue, host, there)
 """
     (copies,) = [one for one in findings_of(after, code) if one.rule == "pageable-copy"]

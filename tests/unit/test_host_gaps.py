@@ -1,12 +1,15 @@
 """Work of the host between calls: how long devices were idle for it, and what changes would save."""
 
+from dataclasses import replace
+
 import pytest
 
 from cltrace.timeline.advice import Evidence
+from cltrace.timeline.advice.gains import find_gains
 from cltrace.timeline.advice.host_gaps import host_gaps
 from cltrace.timeline.advice.model import Place, Proposal
 from cltrace.timeline.host_gaps import find_host_gaps
-from cltrace.timeline.replay import Replay, build_run_graph
+from cltrace.timeline.replay import Replay, RunGraph, build_run_graph
 from tests.activities import Call, Run
 from tests.evidence import evidence_of
 
@@ -32,10 +35,13 @@ def _at(run: Run, site: int) -> Run:
     return Run(**(values | {"site": site}))
 
 
+def graph_of(evidence: Evidence) -> RunGraph:
+    return build_run_graph(evidence.activity, evidence.dependencies, evidence.events)
+
+
 def gain_us(evidence: Evidence, proposal: Proposal) -> float:
-    graph = build_run_graph(evidence.activity, evidence.dependencies, evidence.events)
     assert proposal.change is not None
-    return Replay(graph).gain_ns(proposal.change) / US
+    return Replay(graph_of(evidence)).gain_ns(proposal.change) / US
 
 
 def test_gaps_have_the_lines_around_them_and_their_idle_time() -> None:
@@ -67,6 +73,30 @@ def test_working_on_results_beside_the_next_step_saves_the_shorter_of_both(
     assert proposal.times == STEPS - 1
     shorter = min(kernel_us, work_us) * (STEPS - 1)
     assert gain_us(evidence, proposal) == pytest.approx(shorter, rel=0.1)
+
+
+def test_no_more_is_expected_than_the_time_without_a_device_at_work() -> None:
+    """A device that is always busy starts commands sooner, too, which is not what the evidence shows."""
+    runs = []
+    for at in range(STEPS):
+        begin = at * 1600
+        end = begin + 1000
+        late = replace(Run(begin * US, (begin + 300) * US, end * US), site=1)
+        read = Run(
+            (begin + 5) * US, end * US, (end + 10) * US, "read", blocking_until=(end + 20) * US
+        )
+        runs += [late, _at(read, 2)]
+    evidence = evidence_of(runs, places=PLACES)
+    (proposal,) = host_gaps(evidence)
+    idle_us = 580 * (STEPS - 1)
+    assert proposal.limit_ns == idle_us * US
+    assert gain_us(evidence, proposal) > idle_us
+    found = find_gains([proposal], Replay(graph_of(evidence)), {})
+    (finding,) = found.findings
+    assert finding.gain is not None
+    assert found.together is not None
+    assert finding.gain.expected_ns == found.together.expected_ns == idle_us * US
+    assert finding.gain.high_ns > idle_us * US
 
 
 def test_calls_after_the_wait_and_a_few_other_gaps_hide_nothing() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cltrace.profile import DeviceProfile, Point, load_profile
@@ -144,3 +145,14 @@ def test_a_figure_is_written_with_the_same_bytes_each_time(tmp_path: Path, run: 
     assert (done.status, done.stdout) == (0, f"{path}\n")
     before = path.read_bytes()
     assert write_family(H200, "occupancy", tmp_path).read_bytes() == before
+
+
+def test_series_of_one_point_are_rows_of_one_figure() -> None:
+    figure = draw_family(H200, "together")
+    (axis,) = figure.axes
+    assert len(axis.get_yticks()) == len(H200.points("together"))
+    names = labels(axis)
+    assert "compute beside 7 × compute" in names
+    assert "stream alone" in names
+    times = np.asarray(axis.lines[0].get_xdata()).tolist()
+    assert times == sorted(point.mean_ns / 1e3 for point in H200.points("together"))

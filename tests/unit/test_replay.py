@@ -1,6 +1,7 @@
 """Replay of a run: exact without a change, and what each kind of change saves."""
 
 import lzma
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from cltrace.timeline.replay import (
     combine,
     find_host_events,
 )
+from cltrace.trace.commands import FIRST_LAUNCH
 from tests.activities import Call, Run, activity
 
 ROOT = Path(__file__).parents[1]
@@ -256,3 +258,16 @@ def test_one_slow_start_after_another_command_is_not_the_usual_one() -> None:
     calls = [Call(2001 + 90 * at, 2070 + 90 * at, queue=1) for at in range(3)]
     replay = replay_of(activity([*compiled, *later], calls))
     assert replay.gain_ns(Change(removed_calls=positions(0, 1))) >= 2 * 30
+
+
+def test_a_kernel_is_compiled_after_the_commands_before_it() -> None:
+    runs = [Run(0, 5, 90), Run(100, 400, 450), Run(500, 505, 550)]
+    calls = [Call(10, 95, queue=1), Call(110, 460, queue=1), Call(510, 560, queue=1)]
+    made = activity(runs, calls)
+    flags = made.commands.flags.copy()
+    flags[1] |= FIRST_LAUNCH
+    replay = replay_of(replace(made, commands=replace(made.commands, flags=flags)))
+    expect_exact(replay)
+    without = replay.run(Change(removed_calls=positions(0, 1)))
+    # The compilation of 300 begins at the end of the first command, not at the call.
+    assert without.command_end_ns.tolist()[:2] == [90, 440]

@@ -27,6 +27,16 @@ def test_the_most_similar_name_is_suggested() -> None:
         (("kernel", "k.cl", "--global-size", "64", "--kernel", "sclae"), "did you mean scale?"),
         (("kernel", GOLDEN, "--kernel", "sclae"), "did you mean scale?"),
         (
+            ("query", GOLDEN, "SELECT * FROM v_comand"),
+            "no such table: v_comand: did you mean v_command?",
+        ),
+        (("query", GOLDEN, "SELECT c.kernl FROM v_command c"), "did you mean kernel?"),
+        (
+            ("summary", GOLDEN.with_name("shema-5.cltrace")),
+            "does not exist: did you mean schema-5.cltrace?",
+        ),
+        (("summary", GOLDEN.with_name("zzz")), "zzz does not exist\n"),
+        (
             ("predict", GOLDEN, "--profile", "pthraed-device=pocl-cpu"),
             "did you mean pthread-device?",
         ),

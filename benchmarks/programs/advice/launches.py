@@ -106,5 +106,44 @@ def build_twice() -> tuple[Variant, Variant]:
     return before, after
 
 
+@case("number-in-source", "rebuilt-program")
+def number_in_source() -> tuple[Variant, Variant]:
+    x = buffer(1 << 20)
+    text = "kernel void add(global float *x{}) {{ x[get_global_id(0)] += {}; }}"
+
+    def before() -> None:
+        for at in range(10):
+            source = text.format("", f"{0.25 + at:.3f}f")
+            cl.Program(context, source).build().add(queue, (4096,), None, x)
+        queue.finish()
+
+    def after() -> None:
+        kernel = cl.Program(context, text.format(", float step", "step")).build().add
+        for at in range(10):
+            kernel(queue, (4096,), None, x, np.float32(0.25 + at))
+        queue.finish()
+
+    return before, after
+
+
+@case("sizes-in-turn", "rebuilt-program")
+def sizes_in_turn() -> tuple[Variant, Variant]:
+    x = buffer(1 << 20)
+    text = SOURCE + "// for a size\n"
+
+    def run(kept: dict[int, cl.Kernel] | None) -> None:
+        for at in range(9):
+            size = 2 ** (at % 3)
+            kernel = kept.get(size) if kept is not None else None
+            if kernel is None:
+                kernel = cl.Program(context, text).build(options=[f"-DSIZE={size}"]).spin
+            if kept is not None:
+                kept[size] = kernel
+            kernel(queue, (4096,), None, x, np.int32(100))
+        queue.finish()
+
+    return lambda: run(None), lambda: run({})
+
+
 if __name__ == "__main__":
     main()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pyopencl as cl
-from workload import Variant, buffer, case, main, queue, spin, work
+from workload import ITEMS, Variant, buffer, case, kernels, main, queue, spin, work
 
 SMALL = 900_000
 LARGE = 8 << 20
@@ -71,6 +71,30 @@ def cleared_before_write() -> tuple[Variant, Variant]:
             spin(x, 20)
             queue.finish()
             copied.wait()
+
+    return before, after
+
+
+@case("weights-per-step", "redundant-transfer")
+def weights_per_step() -> tuple[Variant, Variant]:
+    weights, x = buffer(SMALL), buffer(SMALL)
+    table = np.linspace(0, 1, SMALL // 4, dtype=np.float32)
+
+    def step() -> None:
+        kernels["weigh"](queue, (ITEMS,), None, weights, x)
+        spin(x, 200)
+
+    def before() -> None:
+        for _ in range(300):
+            cl.enqueue_copy(queue, weights, table)
+            step()
+        queue.finish()
+
+    def after() -> None:
+        cl.enqueue_copy(queue, weights, table)
+        for _ in range(300):
+            step()
+        queue.finish()
 
     return before, after
 

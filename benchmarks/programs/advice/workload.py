@@ -28,6 +28,9 @@ kernel void rows(global float *x, int width) {
     x[get_global_id(1) * width + get_global_id(0)] += 1.0f;
 }
 kernel void advance(global float *x, int at) { x[get_global_id(0)] = 0.5f * x[get_global_id(0)] + at; }
+kernel void weigh(global const float *weights, global float *x) {
+    x[get_global_id(0)] *= weights[get_global_id(0)];
+}
 kernel void advance_all(global float *x, int count) {
     for (int at = 0; at < count; at++) x[get_global_id(0)] = 0.5f * x[get_global_id(0)] + at;
 }
@@ -51,7 +54,8 @@ queue = cl.CommandQueue(context)
 program = cl.Program(context, SOURCE).build()
 flags = cl.mem_flags
 kernels = {
-    name: cl.Kernel(program, name) for name in ("spin", "row", "rows", "advance", "advance_all")
+    name: cl.Kernel(program, name)
+    for name in ("spin", "row", "rows", "advance", "advance_all", "weigh")
 }
 
 
@@ -98,6 +102,7 @@ def warm_up() -> None:
     kernels["rows"](queue, (64, 64), None, x, one)
     kernels["advance"](queue, (256,), None, x, one)
     kernels["advance_all"](queue, (256,), None, x, one)
+    kernels["weigh"](queue, (ITEMS,), None, x, buffer(1 << 20))
     queue.finish()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from cltrace.events.apis import Api
 from cltrace.events.kinds import RECORDED_BY_LAYER
 from cltrace.timeline.activity import Activity
+from cltrace.timeline.advice.constant_arguments import constant_arguments
 from cltrace.timeline.advice.model import (
     READ_ONLY,
     BuildStep,
@@ -69,7 +70,14 @@ def read_evidence(trace: Trace, activity: Activity, dependencies: Dependencies) 
         dropped=dropped,
         events=find_host_events(activity, dependencies, dropped),
         pyopencl_below=pyopencl_below,
+        constant_buffers=_read_constant_buffers(trace, memory),
+        profiled_queues=_read_profiled_queues(trace),
     )
+
+
+def _read_profiled_queues(trace: Trace) -> frozenset[int]:
+    rows = trace.rows("SELECT queue_id FROM v_queue WHERE profiling AND NOT profiling_forced")
+    return frozenset(int(number) for (number,) in rows)
 
 
 def _infer_dropped(trace: Trace, activity: Activity, pyopencl_below: frozenset[int]) -> Int64s:
@@ -196,3 +204,28 @@ def _read_used_buffers(trace: Trace) -> dict[int, frozenset[int]]:
     return {
         launch: frozenset(buffers) for launch, buffers in used.items() if launch not in incomplete
     }
+
+
+def _read_constant_buffers(
+    trace: Trace, memory: Mapping[int, MemoryObject]
+) -> dict[int, frozenset[int]]:
+    """Return the memory objects that a launch uses and cannot change."""
+    positions = {
+        int(number): constant_arguments(str(source or ""), str(name or ""))
+        for number, name, source in trace.rows(
+            "SELECT k.kernel_id, k.name, p.source FROM v_kernel k LEFT JOIN v_program p "
+            "USING (program_id)"
+        )
+    }
+    rows = trace.rows(
+        "SELECT a.launch_id, a.position, a.buffer_id, l.kernel_id FROM v_launch_arg a "
+        "JOIN v_launch l USING (launch_id) WHERE a.buffer_id IS NOT NULL"
+    )
+    constant: dict[int, set[int]] = defaultdict(set)
+    changed: dict[int, set[int]] = defaultdict(set)
+    for launch, position, buffer, kernel in rows:
+        known = memory.get(int(buffer))
+        is_constant = position in positions.get(int(kernel or 0), ())
+        is_constant |= known is not None and known.flags & READ_ONLY != 0
+        (constant if is_constant else changed)[int(launch)].add(int(buffer))
+    return {launch: frozenset(used - changed[launch]) for launch, used in constant.items()}

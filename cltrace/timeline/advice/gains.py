@@ -19,6 +19,7 @@ from cltrace.timeline.advice.model import (
     Proposal,
 )
 from cltrace.timeline.advice.warm_cores import at_best
+from cltrace.timeline.columns import Int64s
 from cltrace.timeline.replay import Change, Replay, combine
 from cltrace.timeline.replay.bounds import upper_bound_ns
 
@@ -49,17 +50,32 @@ def find_gains(
 
 
 def _one_per_cause(proposals: Iterable[Proposal]) -> list[Proposal]:
-    """Return the proposals without those that only remove waits of earlier ones at the same place."""
+    """Return the proposals without those for waits or commands that earlier ones at the place remove."""
+    removed_calls: dict[Place, set[int]] = defaultdict(set)
     removed: dict[Place, set[int]] = defaultdict(set)
     kept = []
     for proposal in proposals:
-        calls = set(_change(proposal).removed_calls.tolist())
-        earlier = removed[proposal.place]
-        if calls and len(calls & earlier) > _SAME_SHARE * len(calls):
+        change, place = _change(proposal), proposal.place
+        calls = set(change.removed_calls.tolist())
+        if _is_mostly(calls, removed_calls[place]):
             continue
-        earlier |= calls
+        if _is_mostly(set(_concerned(change).tolist()), removed[place]):
+            continue
+        removed_calls[place] |= calls
+        removed[place] |= set(change.removed.tolist())
         kept.append(proposal)
     return kept
+
+
+def _is_mostly(members: set[int], earlier: set[int]) -> bool:
+    return bool(members) and len(members & earlier) > _SAME_SHARE * len(members)
+
+
+def _concerned(change: Change) -> Int64s:
+    """Return the commands that a change concerns by themselves."""
+    return np.unique(
+        np.concatenate([change.scaled, change.removed, change.unblocked, change.unawaited])
+    )
 
 
 def _by_cause(proposals: Iterable[Proposal]) -> list[list[Proposal]]:
@@ -83,6 +99,12 @@ def _metrics_together(group: Sequence[Proposal]) -> tuple[Metric, ...]:
         replace(metric, value=sums[metric.label]) if metric.is_sum else metric
         for metric in group[0].metrics
     )
+
+
+def _limit_together(group: Sequence[Proposal]) -> int | None:
+    """Return the limit of several places of a rule; `None` if one of them has none."""
+    limits = [each.limit_ns for each in group if each.limit_ns is not None]
+    return sum(limits) if len(limits) == len(group) else None
 
 
 class _Estimate:
@@ -126,6 +148,7 @@ class _Estimate:
             change=combine(list(map(_change, group))),
             least=combine([each.least or _change(each) for each in group]),
             most=combine([each.most or _change(each) for each in group]),
+            limit_ns=_limit_together(group),
         )
         others = dict.fromkeys(each.place for each in group[1:] if each.place != first.place)
         return Finding(proposal=whole, gain=self._gain(whole), other_places=tuple(others))
@@ -133,21 +156,29 @@ class _Estimate:
     def _gain(self, proposal: Proposal) -> Gain:
         """Return the gain of a proposal, with bounds for what its rule and the replay cannot know."""
         change = _change(proposal)
-        expected = self._replay.gain_ns(change)
+        replayed = self._replay.gain_ns(change)
+        expected = replayed - self._excess_ns(proposal)
         low = min(expected, self._replay.gain_ns(proposal.least or change, worked_share=1.0))
         most = proposal.most or change
         if self._frees_host(change) and self._has_processor():
             most = combine([most, at_best(self._replay.graph, change)])
-        high = max(expected, self._replay.gain_ns(most))
+        high = max(replayed, self._replay.gain_ns(most))
         error = _MODEL_ERROR + self._spread(change)
         return self._bounded(
             expected, low * self._kept_share(change) * (1 - error), high * (1 + error)
         )
 
-    def gain_of_all(self, findings: Iterable[Finding], change: Change) -> Gain:
+    def _excess_ns(self, proposal: Proposal) -> int:
+        """Return by how much a replay gains more than the proposal's evidence has."""
+        if proposal.limit_ns is None:
+            return 0
+        return max(self._replay.gain_ns(_change(proposal)) - proposal.limit_ns, 0)
+
+    def gain_of_all(self, findings: Sequence[Finding], change: Change) -> Gain:
         """Return the gain of several findings at once, with the bounds of all of them."""
         gains = [finding.gain for finding in findings if finding.gain is not None]
-        expected = self._replay.gain_ns(change)
+        excess = sum(self._excess_ns(finding.proposal) for finding in findings)
+        expected = self._replay.gain_ns(change) - excess
         total = sum(gain.expected_ns for gain in gains) or 1
         low = min((gain.low_ns for gain in gains), default=0)
         low = max(low, round(expected * sum(gain.low_ns for gain in gains) / total))
@@ -165,9 +196,7 @@ class _Estimate:
     def _spread(self, change: Change) -> float:
         """Return the relative standard error of the durations of the commands that a change concerns."""
         commands = self._replay.graph.activity.commands
-        concerned = np.unique(
-            np.concatenate([change.scaled, change.removed, change.unblocked, change.unawaited])
-        )
+        concerned = _concerned(change)
         took = commands.duration_ns[concerned][commands.is_placed[concerned]]
         if len(took) < 2 or not took.sum():
             return 0.0

@@ -14,8 +14,8 @@ from cltrace.timeline.advice.model import (
     metric_ns,
     typical_ns,
 )
-from cltrace.timeline.advice.sequences import MAX_LOOP_NS
-from cltrace.timeline.columns import Int64s
+from cltrace.timeline.advice.sequences import CREATING_CALLS, MAX_LOOP_NS
+from cltrace.timeline.columns import Bools, Int64s
 from cltrace.timeline.dependencies import NONE
 from cltrace.timeline.grouping import groups
 from cltrace.timeline.host_gaps import HostGaps, find_host_gaps
@@ -48,7 +48,7 @@ class GapsOfLines(NamedTuple):
 def host_gaps(evidence: Evidence) -> list[Proposal]:
     """Find work of the host between two calls of a loop that keeps devices idle."""
     gaps = find_host_gaps(evidence.activity, evidence.events)
-    long = np.flatnonzero(gaps.idle_ns > MAX_LOOP_NS)
+    long = np.flatnonzero((gaps.idle_ns > MAX_LOOP_NS) & ~_follow_creation(evidence, gaps))
     wait, awaited = _last_waits(evidence)
     is_alone = (awaited != NONE) & (awaited == _last_enqueued(evidence))
     is_result = is_alone & evidence.activity.commands.is_kind("read", "map")[awaited]
@@ -65,6 +65,17 @@ def host_gaps(evidence: Evidence) -> list[Proposal]:
         elif len(free) >= MIN_OCCURRENCES and _is_mostly_idle(evidence, gaps, free):
             proposals.append(_work_alone(evidence, gaps, loop._replace(gaps=free)))
     return proposals
+
+
+def _follow_creation(evidence: Evidence, gaps: HostGaps) -> Bools:
+    """Return a mask of the gaps after calls that create programs and kernels.
+
+    There pyopencl prepares the new kernel, which a program that keeps its kernels does once.
+    """
+    call = evidence.events.call[gaps.event - 1]
+    creates = np.append(evidence.activity.calls.is_api(*CREATING_CALLS), np.False_)
+    mask: Bools = creates[np.where(call != NONE, call, -1)]
+    return mask
 
 
 def gaps_by_lines(evidence: Evidence, gaps: HostGaps, chosen: Int64s) -> Iterator[GapsOfLines]:
@@ -155,6 +166,8 @@ def _proposal(
         change=change,
         least=Change(),
         most=most,
+        # Work beside the device fills these times. That a busy device starts commands sooner is a bonus.
+        limit_ns=int(gaps.idle_ns[loop.gaps].sum()),
     )
 
 

@@ -106,6 +106,7 @@ class Proposal:
     `rule` is a stable word for scripts, `times` the number of occurrences. `change` is the remedy's
     effect on the run; `None` if it saves no time. `least` and `most` are changes for the bounds of the
     gain, where a rule cannot know how much of the effect comes about; `None` where `change` serves.
+    `limit_ns` is the time in the evidence that the expected gain is part of, `None` without such a limit.
     `until_site` is where a part of the program ends that begins at `place`; "" for a single line.
     `kernel_line` is the line of a kernel's source that the remedy concerns, `file:line`; "" without one.
     Proposals of a rule with the same `cause` are one finding; "" for one of its own.
@@ -120,6 +121,7 @@ class Proposal:
     change: Change | None = None
     least: Change | None = None
     most: Change | None = None
+    limit_ns: int | None = None
     until_site: str = ""
     kernel_line: str = ""
     cause: str = ""
@@ -290,7 +292,8 @@ class Evidence:
     """All facts that rules examine.
 
     `used_buffers` are the memory objects among a launch's arguments, for launches of which all arguments
-    are recorded. `moves` are uses of memory objects that another device had last. `parents` maps
+    are recorded, and `constant_buffers` those of them that the launch cannot change.
+    `moves` are uses of memory objects that another device had last. `parents` maps
     sub-buffers to the buffers that they are parts of. `places` has the place of each site,
     `dropped` the commands whose dropped events pyopencl waited for without a recorded call, and `events`
     what each thread did. `modelled` are the launch configurations for which a model says what other
@@ -304,6 +307,7 @@ class Evidence:
     memory: Mapping[int, MemoryObject]
     devices: Mapping[int, DeviceSummary]
     used_buffers: Mapping[int, frozenset[int]]
+    constant_buffers: Mapping[int, frozenset[int]]
     moves: MemoryMoves
     parents: Mapping[int, int]
     places: Mapping[int, Place]
@@ -311,6 +315,8 @@ class Evidence:
     events: HostEvents
     pyopencl_below: frozenset[int]
     """Processes whose calls were recorded below pyopencl: those that it makes by itself are there too."""
+    profiled_queues: frozenset[int] = frozenset()
+    """Queues for which the program itself enabled profiling, to measure its commands."""
     modelled: frozenset[int] = frozenset()
     neighbours: ModelledNeighbours = NO_NEIGHBOURS
 

@@ -1,83 +1,139 @@
 """Rule about programs that are built more than once."""
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable
 from typing import Final
 
 import numpy as np
 
-from cltrace.events.apis import Api
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice.model import (
+    MIN_OCCURRENCES,
     BuildStep,
     Evidence,
+    Metric,
     Place,
     Proposal,
     Remedy,
     metric_count,
     metric_ns,
 )
+from cltrace.timeline.advice.sequences import CREATING_CALLS
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.replay import Change
 from cltrace.trace.commands import FIRST_LAUNCH
 
 _MAX_NAMES: Final = 2
-_CREATING: Final = (
-    Api.clCreateProgramWithSource,
-    Api.clCreateProgramWithBinary,
-    Api.clBuildProgram,
-    Api.clCreateKernel,
+_NUMBER: Final = re.compile(
+    r"(?<![A-Za-z_])(?:0[xX][0-9a-fA-F]+|\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\w?"
+)
+_MAX_LAUNCHES: Final = 2
+"""Launches of a program that is built for one value. A tuner launches each of its variants more often."""
+_KEEP: Final = Remedy(
+    "Build once, before the loop, and keep the program and its kernels.",
+    "for x in data: cl.Program(context, source).build().step(queue, n, None, x)",
+    "for x in data: step(queue, n, None, x)",
+)
+_PASS: Final = Remedy(
+    "Build once, before the loop, and pass the numbers that change as arguments of the kernel.",
+    "for t in times: cl.Program(context, source % t).build().step(queue, n, None, x)",
+    "for t in times: step(queue, n, None, x, np.float32(t))",
 )
 
 
 def rebuilt_programs(evidence: Evidence) -> list[Proposal]:
-    """Find sources that were built with the same options for the same device more than once."""
-    builds: dict[tuple[str, str, int], list[BuildStep]] = defaultdict(list)
-    for build in evidence.builds:
-        builds[build.source, build.options, build.device].append(build)
-    return [
-        _proposal(evidence, source, steps)
-        for (source, _, _), steps in builds.items()
-        if len(steps) > 1 and source
+    """Find sources that were built again, with the same options or with other numbers in them."""
+    same = _groups(evidence.builds, lambda build: (build.source, build.options))
+    repeated = [
+        _proposal(evidence, steps, "The same program is built again", _KEEP)
+        for steps in same
+        if len(steps) > 1
+    ]
+    once = [steps[0] for steps in same if len(steps) == 1]
+    launches = _launches_by_program(evidence)
+    short_lived = [build for build in once if 0 < launches[build.program] <= _MAX_LAUNCHES]
+    alike = _groups(
+        short_lived,
+        lambda build: (
+            _NUMBER.sub("0", build.source),
+            _NUMBER.sub("0", build.options),
+            _place(evidence, build),
+        ),
+    )
+    return repeated + [
+        _proposal(evidence, steps, "A program is built for each number in it", _PASS)
+        for steps in alike
+        if len(steps) >= MIN_OCCURRENCES
     ]
 
 
-def _proposal(evidence: Evidence, source: str, steps: list[BuildStep]) -> Proposal:
+def _groups(
+    builds: Iterable[BuildStep], key: Callable[[BuildStep], Hashable]
+) -> list[list[BuildStep]]:
+    """Return the builds of sources for the same device and with the same key together."""
+    groups: dict[tuple[int, Hashable], list[BuildStep]] = defaultdict(list)
+    for build in builds:
+        if build.source:
+            groups[build.device, key(build)].append(build)
+    return list(groups.values())
+
+
+def _place(evidence: Evidence, build: BuildStep) -> Place:
     calls = evidence.activity.calls
-    repeated = [step for step in steps if step is not steps[0]]
+    site = int(calls.site[build.call]) if build.call >= 0 else 0
+    return evidence.places.get(site, Place(""))
+
+
+def _launches_by_program(evidence: Evidence) -> Counter[int]:
+    """Return the number of launches of each program's kernels."""
+    launched = Counter(evidence.activity.commands.launch.tolist())
+    count: Counter[int] = Counter()
+    for launch, configuration in evidence.configurations.items():
+        count[configuration.program] += launched[launch]
+    return count
+
+
+def _proposal(evidence: Evidence, steps: list[BuildStep], title: str, remedy: Remedy) -> Proposal:
+    """Return the proposal to build once; what one place builds again has one cause."""
+    calls = evidence.activity.calls
+    repeated = steps[1:]
     positions = np.array([step.call for step in repeated if step.call >= 0], np.int64)
     places = [place for place, _ in evidence.by_place(calls.site[positions], positions)]
+    place = places[0] if places else Place("")
     programs = {step.program for step in steps}
     compiled = _first_launches(evidence, programs)
     first_launches = _repeated(evidence, compiled)
     calls_of_builds = _creating_calls(evidence.activity, positions)
     return Proposal(
         rule="rebuilt-program",
-        title=f"The same program is built again: {_name(evidence, source, programs)}",
-        place=places[0] if places else Place(""),
+        title=f"{title}: {_name(evidence, steps[0].source, programs)}",
+        place=place,
         times=len(repeated),
-        metrics=(
-            metric_count("builds", len(steps)),
-            metric_ns("all but the first took", sum(step.duration_ns for step in repeated)),
-            metric_ns(
-                "with the calls that create programs and kernels",
-                int((calls.return_ns - calls.enter_ns)[calls_of_builds].sum()),
-            ),
-            *(
-                [metric_count("of their kernels compiled again at launches", len(first_launches))]
-                if len(first_launches)
-                else []
-            ),
-        ),
-        remedy=Remedy(
-            "Build once, before the loop, and keep the program and its kernels.",
-            "for x in data: cl.Program(context, source).build().step(queue, n, None, x)",
-            "for x in data: step(queue, n, None, x)",
-        ),
+        metrics=_metrics(evidence, steps, calls_of_builds, first_launches),
+        remedy=remedy,
         change=Change(removed_calls=calls_of_builds, prompt=first_launches),
-        least=Change(removed_calls=positions),
+        least=Change(removed_calls=positions, prompt=first_launches),
         # A driver that builds in one thread delays the first compilation by the second build.
         most=Change(removed_calls=calls_of_builds, prompt=compiled),
+        cause=f"{place.site} {place.library}".strip(),
     )
+
+
+def _metrics(
+    evidence: Evidence, steps: list[BuildStep], creating: Int64s, first_launches: Int64s
+) -> tuple[Metric, ...]:
+    calls = evidence.activity.calls
+    created = int((calls.return_ns - calls.enter_ns)[creating].sum())
+    metrics = (
+        metric_count("builds", len(steps)),
+        metric_ns("all but the first took", sum(step.duration_ns for step in steps[1:])),
+        metric_ns("with the calls that create programs and kernels", created),
+    )
+    if not len(first_launches):
+        return metrics
+    label = "of their kernels compiled again at launches"
+    return (*metrics, metric_count(label, len(first_launches)))
 
 
 def _name(evidence: Evidence, source: str, programs: set[int]) -> str:
@@ -118,7 +174,7 @@ def _repeated(evidence: Evidence, first_launches: Int64s) -> Int64s:
 def _creating_calls(activity: Activity, builds: Int64s) -> Int64s:
     """Return the builds, and the calls right before and after them that create program and kernels."""
     calls = activity.calls
-    creates = calls.is_api(*_CREATING)
+    creates = calls.is_api(*CREATING_CALLS)
     chosen = set(builds.tolist())
     for build in builds.tolist():
         for at in (build - 2, build - 1, build + 1):

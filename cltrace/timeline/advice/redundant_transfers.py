@@ -1,9 +1,11 @@
 """Rule about transfers of data that the other side has already."""
 
 from collections import defaultdict
+from typing import TypeAlias
 
 import numpy as np
 
+from cltrace.events.kinds import CallFlag
 from cltrace.timeline.advice.model import (
     MIN_OCCURRENCES,
     Evidence,
@@ -20,7 +22,7 @@ _OWN_TIME = 0.1
 
 
 def redundant_transfers(evidence: Evidence) -> list[Proposal]:
-    """Find writes that the next write replaces unused, and reads of data that cannot have changed."""
+    """Find writes of unused or unchanged data, and reads of data that cannot have changed."""
     activity = evidence.activity
     commands = activity.commands
     chosen = np.array(_find_redundant(evidence), np.int64)
@@ -37,7 +39,8 @@ def redundant_transfers(evidence: Evidence) -> list[Proposal]:
                 times=len(members),
                 metrics=(
                     metric_count(
-                        "reads of unchanged data, or writes over unused data", len(members)
+                        "reads of unchanged data, writes over unused data, or of the same data again",
+                        len(members),
                     ),
                     metric_bytes("together", moved),
                 ),
@@ -58,6 +61,7 @@ def _find_redundant(evidence: Evidence) -> list[int]:
     """Return positions of redundant transfers. Images, sub-buffers and their parents are not tracked."""
     commands = evidence.activity.commands
     kinds = {kind: commands.is_kind(kind).tolist() for kind in ("read", "write", "kernel")}
+    same_data = (commands.flags & int(CallFlag.SAME_DATA) != 0).tolist()
     columns = zip(
         commands.source_buffer.tolist(),
         commands.target_buffer.tolist(),
@@ -65,31 +69,79 @@ def _find_redundant(evidence: Evidence) -> list[int]:
         commands.target_offset_bytes.tolist(),
         commands.size_bytes.tolist(),
         commands.launch.tolist(),
+        commands.thread.tolist(),
         strict=True,
     )
     # The trace does not have the origins of image transfers.
     images = {number for number, memory in evidence.memory.items() if memory.kind == "image"}
     untracked = {int(ABSENT), *evidence.parents.values(), *evidence.parents, *images}
-    fresh_reads: dict[int, set[tuple[int, int]]] = defaultdict(set)
-    unused_writes: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    ranges = _KnownRanges()
     redundant = []
-    for at, (source, target, source_offset, target_offset, size, launch) in enumerate(columns):
+    for at, (source, target, source_offset, target_offset, size, launch, thread) in enumerate(
+        columns
+    ):
         if kinds["read"][at] and source not in untracked:
-            unused_writes.pop(source, None)
-            if (source_offset, size) in fresh_reads[source]:
-                redundant.append(at)
-            fresh_reads[source].add((source_offset, size))
+            is_redundant = ranges.read(source, (source_offset, size))
         elif kinds["write"][at] and target not in untracked:
-            fresh_reads.pop(target, None)
-            if (target_offset, size) in unused_writes[target]:
-                redundant.append(at)
-            unused_writes[target].add((target_offset, size))
-        elif kinds["kernel"][at] and launch in evidence.used_buffers:
-            for used in evidence.used_buffers[launch]:
-                fresh_reads.pop(used, None)
-                unused_writes.pop(used, None)
+            written = target_offset, size
+            is_redundant = ranges.write(target, written, thread, is_same=same_data[at])
         else:
-            # The accesses of other kinds of commands are not tracked: any data may have changed.
-            fresh_reads.clear()
-            unused_writes.clear()
+            is_redundant = False
+            used = evidence.used_buffers.get(launch) if kinds["kernel"][at] else None
+            ranges.use(used, evidence.constant_buffers.get(launch, frozenset()))
+        if is_redundant:
+            redundant.append(at)
     return redundant
+
+
+_Range: TypeAlias = tuple[int, int]
+"""Offset and size of a part of a buffer, bytes."""
+
+
+class _KnownRanges:
+    """Ranges of buffers whose data the host has, or has sent, by buffer."""
+
+    def __init__(self) -> None:
+        self._read: dict[int, set[_Range]] = defaultdict(set)
+        self._unused: dict[int, set[_Range]] = defaultdict(set)
+        self._written: dict[int, dict[_Range, int]] = defaultdict(dict)
+
+    def read(self, buffer: int, part: _Range) -> bool:
+        """Take note of a read. Return whether the host had the data."""
+        self._unused.pop(buffer, None)
+        is_known = part in self._read[buffer]
+        self._read[buffer].add(part)
+        return is_known
+
+    def write(self, buffer: int, part: _Range, thread: int, *, is_same: bool) -> bool:
+        """Take note of a write. Return whether it was not needed, or the write before it.
+
+        `is_same` tells whether it brings what the thread wrote to the range before.
+        """
+        self._read.pop(buffer, None)
+        written = self._written[buffer]
+        is_known = part in self._unused[buffer] or (is_same and written.get(part) == thread)
+        self._unused[buffer].add(part)
+        self._written[buffer] = {
+            other: writer for other, writer in written.items() if not _overlap(other, part)
+        } | {part: thread}
+        return is_known
+
+    def use(self, buffers: frozenset[int] | None, constant: frozenset[int]) -> None:
+        """Take note of a launch that uses some buffers, of which it cannot change the constant ones.
+
+        `None` is for a command that may have changed any data.
+        """
+        if buffers is None:
+            for known in (self._read, self._unused, self._written):
+                known.clear()
+            return
+        for buffer in buffers:
+            self._unused.pop(buffer, None)
+            if buffer not in constant:
+                self._read.pop(buffer, None)
+                self._written.pop(buffer, None)
+
+
+def _overlap(first: _Range, second: _Range) -> bool:
+    return first[0] < second[0] + second[1] and second[0] < first[0] + first[1]

@@ -17,6 +17,13 @@ ANY_TIME_NS: Final = 1 << 40
 MAX_LOOP_NS: Final = 200_000
 """Time of the Python code between two calls of a loop. With more, the program does other work."""
 
+CREATING_CALLS: Final = (
+    Api.clCreateProgramWithSource,
+    Api.clCreateProgramWithBinary,
+    Api.clBuildProgram,
+    Api.clCreateKernel,
+)
+
 
 def runs_of(activity: Activity, members: Int64s) -> Iterator[Int64s]:
     """Yield the runs of members that their threads enqueued with no other command between them."""

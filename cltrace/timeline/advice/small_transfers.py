@@ -17,9 +17,12 @@ from cltrace.timeline.advice.sequences import (
     MAX_LOOP_NS,
     runs_of,
     time_between_ns,
+    waits_for_only,
     without,
 )
 from cltrace.timeline.columns import Bools, Int64s
+from cltrace.timeline.grouping import groups
+from cltrace.timeline.replay import Change
 
 _SMALL_BYTES: Final = 4096
 _FEW_BYTES: Final = 64
@@ -108,7 +111,7 @@ def frequent_reads(evidence: Evidence) -> list[Proposal]:
                 ),
                 change=without(activity, loop[np.arange(len(loop)) % _READ_EVERY > 0], 0),
                 least=without(activity, loop[::2], 0),
-                most=without(activity, loop, MAX_LOOP_NS),
+                most=_without_line(evidence, place, loop),
             )
         )
     return proposals
@@ -125,3 +128,36 @@ def _launches_between(evidence: Evidence, members: Int64s) -> Int64s:
             low, high = np.searchsorted(kernels, [first, last])
             count[at] = high - low
     return count
+
+
+def _without_line(evidence: Evidence, place: Place, loop: Int64s) -> Change:
+    """Return the change that leaves out reads with all that their line does before them.
+
+    A line may compute what it reads, as `error = pyopencl.array.max(x).get()` does.
+    """
+    events, activity = evidence.events, evidence.activity
+    line = np.union1d(loop, _at_place(evidence, place, activity.commands.site))
+    calls = _at_place(evidence, place, activity.calls.site)
+    is_of_line = np.zeros(len(events), np.bool_)
+    is_of_line[events.event_of_command[line]] = True
+    is_of_line[events.event_of_call[calls]] = True
+
+    def saved_ns(of_event: Int64s) -> Int64s:
+        """Return all time since the call before if that is of the line, too."""
+        is_inner = is_of_line[of_event - 1] & (of_event > 0)
+        return np.where(is_inner, ANY_TIME_NS, MAX_LOOP_NS)
+
+    return Change(
+        removed=line,
+        removed_calls=np.union1d(calls, waits_for_only(activity, line)),
+        saved_commands=line,
+        saved_ns=saved_ns(events.event_of_command[line]),
+        saved_calls=calls,
+        saved_calls_ns=saved_ns(events.event_of_call[calls]),
+    )
+
+
+def _at_place(evidence: Evidence, place: Place, sites: Int64s) -> Int64s:
+    """Return the positions of the sites that are at a place, ascending."""
+    own = [each for each, _ in groups(sites) if evidence.places.get(each, Place("")) == place]
+    return np.flatnonzero(np.isin(sites, own))

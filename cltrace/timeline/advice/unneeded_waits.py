@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cltrace.events.apis import Api
 from cltrace.timeline.activity import Activity
 from cltrace.timeline.advice.model import (
     MIN_OCCURRENCES,
@@ -27,6 +28,7 @@ def unneeded_waits(evidence: Evidence) -> list[Proposal]:
     commands, waits = evidence.activity.commands, evidence.dependencies.waits
     chosen = np.flatnonzero((waits.call >= 0) & ~_is_last_of_thread(evidence))
     chosen = chosen[_awaits_kernels_only(evidence.activity, waits)[chosen]]
+    chosen = chosen[~_measures(evidence)[chosen]]
     waited = np.maximum(commands.end_ns[waits.command] - waits.enter_ns, 0)
     chosen = chosen[waited[chosen] > 0]
     return [
@@ -91,6 +93,18 @@ def alone_ns(activity: Activity, awaited: Int64s, begin_ns: Int64s, end_ns: Int6
             begin, end = begin_ns[members], end_ns[members]
             alone[members] = np.maximum(end - begin - (busy.until(end) - busy.until(begin)), 0)
     return alone
+
+
+def _measures(evidence: Evidence) -> Bools:
+    """Return a mask of waits for single events of queues that the program profiles.
+
+    The time of a command can be read once it is complete, and a measurement wants nothing beside it.
+    """
+    commands, waits = evidence.activity.commands, evidence.dependencies.waits
+    is_profiled = np.isin(commands.queue[waits.command], list(evidence.profiled_queues))
+    is_single = evidence.activity.calls.is_api(Api.clWaitForEvents)[waits.call]
+    mask: Bools = is_profiled & is_single & (waits.call >= 0)
+    return mask
 
 
 def _awaits_kernels_only(activity: Activity, waits: HostWaits) -> Bools:

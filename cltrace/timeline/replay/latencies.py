@@ -69,9 +69,14 @@ def start_lags(commands: Commands, enter_ns: Int64s, pairs: Int64s) -> StartLags
     # The few commands that follow others may all have waited for a compilation: a busy device starts the
     # next command no later than an idle one starts its first.
     usual_after = np.minimum(_usual(commands.device, after, binds & is_usual, usual), usual)
+    # A driver compiles a kernel at its first launch once the device has come to it: not beside the
+    # commands before it, also where it is enqueued earlier.
+    compiled = np.where(
+        ~is_usual & is_after_call, np.maximum(recorded_call, usual_after), usual_after
+    )
     return StartLags(
         pairs=pairs,
-        lag_ns=np.where(is_last, recorded, np.minimum(recorded, usual_after[later])),
+        lag_ns=np.where(is_last, recorded, np.minimum(recorded, compiled[later])),
         after_call_ns=np.where(is_after_call, recorded_call, np.minimum(recorded_call, usual)),
         usual_ns=usual,
         usual_after_ns=usual_after,

@@ -79,6 +79,7 @@ enum call_flag {
     CALL_QUEUED_ONLY = 4,
     CALL_EMPTY_RANGE = 8,
     CALL_TO_HOST = 16,
+    CALL_SAME_DATA = 32,
 };
 
 /* `cltrace.events.kinds.MemoryKind` */

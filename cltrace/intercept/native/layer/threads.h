@@ -25,6 +25,7 @@ enum table {
 
 #define CIRCUMSTANCE_KEY_WORDS 17
 #define SITE_SLOTS 256
+#define WRITE_SLOTS 64
 #define NUMBER_BLOCK 256
 
 /* A circumstance that the thread has recorded. `id` is 0 in an empty slot. */
@@ -36,6 +37,12 @@ struct circumstance {
 struct site_slot {
     uintptr_t address;
     int64_t site_id;
+};
+
+/* The last write to a range of a buffer, by fingerprints of the range and of the data. */
+struct write_slot {
+    uint64_t range;
+    uint64_t data;
 };
 
 /* Where a thread is, as the stamps reader sees it. */
@@ -68,6 +75,7 @@ struct thread {
     atomic_llong wait_ns;
     atomic_llong skipped;
     struct site_slot sites[SITE_SLOTS];
+    struct write_slot writes[WRITE_SLOTS];
     unsigned circumstance_slots; /* a power of two */
     struct circumstance *circumstances;
     struct ring ring;

@@ -2,6 +2,7 @@
 
 #include "commands.h"
 #include "memory.h"
+#include "repeats.h"
 
 static int64_t product(const size_t *region)
 {
@@ -99,7 +100,13 @@ cl_int layer_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_uint
     ENTER_COMMAND();
     const cl_int status = target.clEnqueueWriteBuffer(
         queue, buffer, blocking, offset, size, host, wait_count, waits, event_place);
-    END_COMMAND(status);
+    if (!is_recorded)
+        return status;
+    call_return(&call);
+    if (status == CL_SUCCESS)
+        note_written_data(&call, host, size);
+    call_record(&call, status);
+    return status;
 }
 
 cl_int layer_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_mem destination,

@@ -27,7 +27,7 @@ export function reportTable(holder, table, onRow) {
   if (table.note) holder.append(element("p", { className: "note" }, table.note));
   const tabulator = new Tabulator(tableElement, {
     data: table.rows.map((row, id) => ({ id, ...Object.fromEntries(table.columns.map(({ key }, at) => [key, row[at]])) })),
-    columns: table.columns.map(columnOf),
+    columns: table.columns.map((column, at) => ({ ...columnOf(column, at, table.columns), visible: isShown(column, at, table) })),
     layout: table.columns.some(({ unit }) => unit === "prose") ? "fitDataStretch" : "fitDataTable",
     maxHeight: MAX_HEIGHT,
     renderVertical: table.rows.length > MAX_BASIC_ROWS ? "virtual" : "basic",
@@ -72,8 +72,24 @@ function maxProseWidth(columnCount) {
   return Math.max(MIN_PROSE_WIDTH, (columnCount > MAX_WIDE_COLUMNS ? NARROW_PROSE_SHARE : PROSE_SHARE) * innerWidth);
 }
 
-function columnOf({ key, header, unit }, _, { length }) {
-  const isText = TEXT_UNITS.has(unit);
+/** Return a sentence, with the lines of code that its row has below it, so that they are in view. */
+function withCode(cell, unit, codes) {
+  const row = cell.getRow().getData();
+  const lines = codes.filter(({ key }) => row[key]).map(({ key, header }) =>
+    element("div", { className: "code-line" }, element("b", {}, header), element("code", {}, valueText(row[key], "code"))),
+  );
+  return element("div", {}, element("span", {}, valueText(cell.getValue(), unit)), ...lines);
+}
+
+/** Return false for places that no row has, and for code that is shown below a sentence. */
+function isShown({ unit }, at, { columns, rows }) {
+  if (unit === "place") return rows.some((row) => row[at]);
+  return unit !== "code" || !columns.some((column) => column.unit === "prose");
+}
+
+function columnOf({ key, header, unit }, _, columns) {
+  const isText = TEXT_UNITS.has(unit), { length } = columns;
+  const isProse = unit === "prose", codes = columns.filter((column) => column.unit === "code");
   return {
     title: header,
     field: key,
@@ -84,8 +100,8 @@ function columnOf({ key, header, unit }, _, { length }) {
     sorterParams: { alignEmptyValues: "bottom" },
     headerSortStartingDir: isText ? "asc" : "desc",
     cssClass: unit,
-    formatter: (cell) => element("span", {}, valueText(cell.getValue(), unit)),
-    ...(unit === "prose" ? { widthGrow: 3, maxInitialWidth: maxProseWidth(length), variableHeight: true } : {}),
+    formatter: (cell) => (isProse ? withCode(cell, unit, codes) : element("span", {}, valueText(cell.getValue(), unit))),
+    ...(isProse ? { widthGrow: 3, maxInitialWidth: maxProseWidth(length), variableHeight: true } : {}),
     ...(WRAPPED_UNITS.has(unit) ? { maxInitialWidth: maxTextWidth(length), variableHeight: true } : {}),
   };
 }

@@ -1,0 +1,56 @@
+#include "repeats.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define LINE_BYTES 64
+#define MIN_LINES 64 /* all of the data up to 4 KiB */
+#define MAX_LINES 1024
+#define LINE_SHARE 128 /* of larger data one line of so many, which takes little of the time of a copy */
+#define FACTOR 0x9e3779b97f4a7c15u
+
+static uint64_t mixed(uint64_t hash, const unsigned char *data, size_t count)
+{
+    for (size_t at = 0; at < count; at += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        const size_t rest = count - at;
+        memcpy(&word, data + at, rest < sizeof word ? rest : sizeof word);
+        hash = (hash ^ word) * FACTOR;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static size_t sampled_lines(size_t lines)
+{
+    const size_t share = lines / LINE_SHARE;
+    const size_t wanted = share < MIN_LINES ? MIN_LINES : share > MAX_LINES ? MAX_LINES : share;
+    return lines < wanted ? lines : wanted;
+}
+
+/* Fingerprint of the first and the last bytes, and of lines at equal distances between them. */
+static uint64_t fingerprint(const unsigned char *data, size_t size)
+{
+    const size_t lines = size / LINE_BYTES, count = sampled_lines(lines);
+    uint64_t hash = (uint64_t)size * FACTOR;
+    for (size_t i = 0; i < count; i++) {
+        const size_t line = count > 1 ? i * (lines - 1) / (count - 1) : 0;
+        hash = mixed(hash, data + line * LINE_BYTES, LINE_BYTES);
+    }
+    const size_t tail = size % LINE_BYTES;
+    return mixed(hash, data + size - tail, tail);
+}
+
+void note_written_data(struct call *call, const void *host, size_t size)
+{
+    if (host == NULL || size == 0)
+        return;
+    const uint64_t target = (uint64_t)call->row[CALL_TARGET];
+    const uint64_t offset = (uint64_t)call->row[CALL_TARGET_OFFSET];
+    const uint64_t range = ((target * FACTOR ^ offset) * FACTOR ^ size) * FACTOR;
+    const uint64_t data = fingerprint(host, size);
+    struct write_slot *slot = &call->thread->writes[range >> 32 & (WRITE_SLOTS - 1)];
+    if (slot->range == range && slot->data == data)
+        call->row[CALL_FLAGS] |= CALL_SAME_DATA;
+    *slot = (struct write_slot){range, data};
+}

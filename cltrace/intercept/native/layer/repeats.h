@@ -1,0 +1,13 @@
+/* Writes of the host that bring a range of a buffer the data which the write before brought it. */
+#ifndef CLTRACE_REPEATS_H
+#define CLTRACE_REPEATS_H
+
+#include <stddef.h>
+
+#include "calls.h"
+
+/* Sets `CALL_SAME_DATA` in the row of a write that has succeeded, if it repeats the thread's last write to
+   the same range of the same buffer. Large data are compared by a sample of their cache lines. */
+void note_written_data(struct call *call, const void *host, size_t size);
+
+#endif
