@@ -30,6 +30,10 @@ UPLOADS = {
         "table += 1; cl.enqueue_copy(queue, there, table); blend(queue, (1024,), None, there, work)",
         False,
     ),
+    "changed by the host at one place": (
+        "table[777] += 1; cl.enqueue_copy(queue, there, table); blend(queue, (1024,), None, there, work)",
+        False,
+    ),
     "changed by a kernel": (
         "cl.enqueue_copy(queue, there, table); blend(queue, (1024,), None, work, there)",
         False,

@@ -29,9 +29,9 @@ static size_t sampled_lines(size_t lines)
 }
 
 /* Fingerprint of the first and the last bytes, and of lines at equal distances between them. */
-static uint64_t fingerprint(const unsigned char *data, size_t size)
+static uint64_t fingerprint(const unsigned char *data, size_t size, size_t count)
 {
-    const size_t lines = size / LINE_BYTES, count = sampled_lines(lines);
+    const size_t lines = size / LINE_BYTES;
     uint64_t hash = (uint64_t)size * FACTOR;
     for (size_t i = 0; i < count; i++) {
         const size_t line = count > 1 ? i * (lines - 1) / (count - 1) : 0;
@@ -48,9 +48,14 @@ void note_written_data(struct call *call, const void *host, size_t size)
     const uint64_t target = (uint64_t)call->row[CALL_TARGET];
     const uint64_t offset = (uint64_t)call->row[CALL_TARGET_OFFSET];
     const uint64_t range = ((target * FACTOR ^ offset) * FACTOR ^ size) * FACTOR;
-    const uint64_t data = fingerprint(host, size);
+    const size_t lines = size / LINE_BYTES, count = sampled_lines(lines);
+    const uint64_t sample = fingerprint(host, size, count);
     struct write_slot *slot = &call->thread->writes[range >> 32 & (WRITE_SLOTS - 1)];
-    if (slot->range == range && slot->data == data)
+    const int may_repeat = slot->range == range && slot->sample == sample;
+    uint64_t whole = count == lines ? sample : 0;
+    if (may_repeat && count < lines)
+        whole = fingerprint(host, size, lines);
+    if (may_repeat && slot->whole == whole && whole != 0)
         call->row[CALL_FLAGS] |= CALL_SAME_DATA;
-    *slot = (struct write_slot){range, data};
+    *slot = (struct write_slot){range, sample, whole};
 }

@@ -39,10 +39,12 @@ struct site_slot {
     int64_t site_id;
 };
 
-/* The last write to a range of a buffer, by fingerprints of the range and of the data. */
+/* The last write to a range of a buffer, by fingerprints of the range, of a sample of the data, and of all
+   of it: 0 where this is not known. */
 struct write_slot {
     uint64_t range;
-    uint64_t data;
+    uint64_t sample;
+    uint64_t whole;
 };
 
 /* Where a thread is, as the stamps reader sees it. */
