@@ -106,7 +106,7 @@ def test_conditions_of_every_form_are_evaluated_as_in_c() -> None:
         assert events.streams.bits(int(events.items.stream[item])).tolist() == by_hand.bits
 
 
-NEGATIONS = (
+AS_WRITTEN = (
     ("if (!(i < 3))", lambda i: [i >= 3]),
     ("if (!d)", lambda _: [True]),
     ("if (!!d)", lambda _: [False]),
@@ -123,10 +123,17 @@ NEGATIONS = (
     ("if (!get_local_id(0))", lambda i: [i == 0]),
     ("if (!(i & 1) == 1)", lambda i: [i % 2 == 0]),
     ("while (!(d++ > i))", lambda i: [True] * (i + 1) + [False]),
+    ("while (i < 3 && d++ < i)", lambda i: [True] * 2 * i + [True, False] if i < 3 else [False]),
+    ("for (; i > 9 || d < i; d++)", lambda i: [False, True] * i + [False] * 2),
+    ("do d++; while (i < 6 && d < 3);", lambda i: [True] * 5 + [False] if i < 6 else [False]),
+    (
+        "while (!(d > 2 && (i > 3 || !(d < i)))) d++;",
+        lambda i: [True] * 3 + ([False] * 2 if i > 3 else [False, True, False]),
+    ),
 )
 
 
-@pytest.mark.parametrize(("code", "expected"), NEGATIONS, ids=[code for code, _ in NEGATIONS])
+@pytest.mark.parametrize(("code", "expected"), AS_WRITTEN, ids=[code for code, _ in AS_WRITTEN])
 def test_conditions_are_true_as_they_are_written(
     code: str, expected: Callable[[int], list[bool]]
 ) -> None:

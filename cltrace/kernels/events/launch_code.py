@@ -12,22 +12,31 @@ from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.memory import MemoryObject
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_function
 from cltrace.kernels.flow.component_stores import with_component_stores
+from cltrace.kernels.flow.inlining import inline_calls
+from cltrace.kernels.flow.promotion import promote_variables
+from cltrace.kernels.flow.threaded_conditions import with_threaded_conditions
 from cltrace.kernels.ir.types import PRIVATE, SPACE_NAMES
 from cltrace.kernels.program import Program
 
 
 def analyse_for_events(program: Program, kernel: str, form: CodeForm) -> KernelAnalysis:
-    """Return the analysis of a kernel for its events: as written, components are stored alone.
+    """Return the analysis of a kernel for its events.
+
+    As written, components are stored alone, and `a && b` decides in loops as it does elsewhere.
 
     Raises: as `analyse_kernel`.
     """
     analysis = analyse_kernel(program, kernel, form)
     if form is CodeForm.OPTIMISED:
         return analysis
-    function = with_component_stores(analysis.full_kernel.function)
+    module, function = program.module(form), analysis.full_kernel.function
+    inlined = inline_calls(module, function.name)
+    threaded = with_threaded_conditions(inlined)
+    if threaded is not inlined:
+        function = promote_variables(threaded)
+    function = with_component_stores(function)
     if function is analysis.full_kernel.function:
         return analysis
-    module = program.module(form)
     return KernelAnalysis(prepare_function(function, module), module, program.source)
 
 
