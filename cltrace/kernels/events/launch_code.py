@@ -15,7 +15,7 @@ from cltrace.kernels.events.annotations import (
 )
 from cltrace.kernels.events.decisions import find_decisions
 from cltrace.kernels.events.named_lines import named_lines
-from cltrace.kernels.events.negations import NegatedConditions
+from cltrace.kernels.events.negations import SourceConditions
 from cltrace.kernels.events.observer import find_barriers
 from cltrace.kernels.events.records import EventKind, EventMemory, EventSite
 from cltrace.kernels.execute.images import Image
@@ -85,7 +85,7 @@ class LaunchCode:
             _check_added(program.prepare(kernel, CodeForm.WRITTEN), self.annotated)
         is_written = form is CodeForm.WRITTEN
         self.model = find_decisions(
-            full_kernel, NegatedConditions(blank_comments(code)) if is_written else None
+            full_kernel, SourceConditions(blank_comments(code)) if is_written else None
         )
         self.operations: Mapping[int, int] = {
             block: sum(count for place, count in counts if not self.annotated.is_added(place))
