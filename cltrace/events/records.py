@@ -217,6 +217,7 @@ class ArgumentSlot:
 
     - `BUFFER`, `IMAGE`, `SVM`: its handle or address; a second word is an offset in bytes
     - `LOCAL`: its size in bytes
+    - `SAMPLER`: its settings (`samplers`), where they are known
     - `SCALAR`: its bytes in the machine's order, padded with zeros; a number without a type
       (`dtype` "int") is a two's complement of all words
     - others: no words

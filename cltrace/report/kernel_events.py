@@ -170,7 +170,7 @@ def _facts(analysis: EventAnalysis) -> list[Fact]:
             f"{divergent:,} of {warps:,} warps diverge, in {len(analysis.streams):,} patterns",
             divergent,
         ),
-        Fact("active_lanes", "active lanes", f"{share:.1%} of a warp's", share),
+        Fact("active_lanes", "active lanes", f"{share:.1%} of lanes", share),
         Fact(
             "accesses",
             "accesses",

@@ -41,7 +41,8 @@ def record_on_device(launch: DeviceLaunch, device_name: str, max_events: int) ->
     """Execute a launch on a device, and return what its work-items log.
 
     It is executed twice: to count events, and to record those of as many whole work-groups as
-    `max_events` allow. Each execution has buffers of its own.
+    `max_events` allow: of a single one with more, the first ones of each work-item. Each execution has
+    buffers of its own.
 
     Raises: `DeviceError`, `WorkloadError`, `UnsupportedKernelError`.
     """
@@ -52,7 +53,10 @@ def record_on_device(launch: DeviceLaunch, device_name: str, max_events: int) ->
     candidates = spread_groups(ndrange.groups, min(most, ndrange.groups))
     counts = device.count_words(candidates).reshape(len(candidates), -1)
     chosen = _choose_rows(counts.sum(axis=1), max_events)
-    begins = np.concatenate([[0], np.cumsum(counts[chosen].reshape(-1))])
+    # The addresses of a work-item's own objects come first.
+    least = len(launch.instrumented.own_objects) + 1
+    rooms = _limit_rooms(counts[chosen].reshape(-1), max_events, least)
+    begins = np.concatenate([[0], np.cumsum(rooms)])
     return device.record(candidates[chosen], begins)
 
 
@@ -80,6 +84,13 @@ def _choose_rows(words: npt.NDArray[np.int64], max_words: int) -> npt.NDArray[np
         if total <= max_words or number == 1:
             return rows
         number = max(int(number * min(_CAUTION, max_words / total)), 1)
+
+
+def _limit_rooms(words: npt.NDArray[np.int64], max_words: int, least: int) -> npt.NDArray[np.int64]:
+    """Return the words that each work-item may write: all of them, or the same share of `max_words`."""
+    if int(words.sum()) <= max_words:
+        return words
+    return np.minimum(words, max(max_words // len(words), least))
 
 
 def _input(

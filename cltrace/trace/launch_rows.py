@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cltrace.events.kinds import ArgumentKind
 from cltrace.events.records import ArgumentSlot
+from cltrace.events.samplers import sampler_settings
 from cltrace.trace import schema
 from cltrace.trace.argument_lists import RawLists
 from cltrace.trace.database import TraceDatabase
@@ -150,7 +151,7 @@ class LaunchWriter:
             case ArgumentKind.BUFFER | ArgumentKind.IMAGE | ArgumentKind.LOCAL:
                 pass
             case _:
-                detail = PackedColumn(valid_unicode(slot.detail) or None)
+                detail = _details(slot, words)
         return buffer, offset, size, value, detail
 
     def _buffers(self, numbers: Int64s) -> PackedColumn:
@@ -237,6 +238,13 @@ def _argument_row(
     dtype = valid_unicode(slot.dtype) or None if slot.kind == ArgumentKind.SCALAR else None
     before = (item for pair in places for item in pair)
     return (position, valid_unicode(slot.kind), *before, dtype, *value, *detail)
+
+
+def _details(slot: ArgumentSlot, words: Int64s) -> PackedColumn:
+    """Return the settings of samplers, or the description of arguments of another kind."""
+    if slot.kind == ArgumentKind.SAMPLER and slot.words:
+        return pack_texts(str(sampler_settings(bits)) for bits in words[:, 0].tolist())
+    return PackedColumn(valid_unicode(slot.detail) or None)
 
 
 def _positive(values: Int64s) -> PackedColumn:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cltrace.kernels import Argument, BufferArgument, ImageArgument, parse
@@ -35,6 +36,8 @@ def test_a_bar_shows_what_its_work_items_run(open_text: OpenText, dark: str) -> 
     bars = page.locator("#histogram button")
     assert bars.count() == 7
     assert page.locator("#histogram-note").inner_text().startswith("7 ways through the kernel")
+    assert bars.locator("small").all_inner_texts() == ["512", "256", "128", "64", "32", "16", "16"]
+    assert bars.nth(2).locator("code").inner_text() == "1111…000"
     bars.nth(2).hover()
     assert "111111010101000: 128 work-items" in page.locator("#histogram-note").inner_text()
     condition = line_of(opened, "if (at < get_local_size(0))").locator(".mark")
@@ -238,6 +241,10 @@ def test_values_are_drawn_as_their_bindings_say(open_text: OpenText) -> None:
     ]
     bars = page.locator("#charts figure").nth(0).locator("rect")
     assert bars.count() == 32 + 16 + 8 + 4 + 2 + 1
+    legends = page.locator("#charts figure .series")
+    assert legends.nth(0).locator("span").all_inner_texts() == [
+        f"partial, time {number}" for number in range(1, 7)
+    ]
     page.locator("#group").select_option("1")
     assert (
         page.locator("#charts figcaption").first.inner_text() == "partial: multibar, work-group 1"
@@ -258,6 +265,23 @@ def test_two_versions_are_side_by_side(open_pair: OpenText) -> None:
     differing = opened.page.locator("tr.differs th").all_inner_texts()
     assert "data races" in differing
     assert "divergence" not in differing
+
+
+def test_many_kinds_of_warps_leave_the_tree_in_sight(open_text: OpenText) -> None:
+    source = """__kernel void k(__global int *x, __global const int *bits) {
+        const int i = get_global_id(0);
+        for (int n = 0; n < 5; n++)
+            if (bits[i] >> n & 1 && i + n > 3) x[i] += n; }"""
+    rng = np.random.default_rng(3)
+    contents = rng.integers(0, 32, 4096).astype(np.int32)
+    arguments: list[Argument] = [BufferArgument(1 << 14), BufferArgument(1 << 14, contents)]
+    events = record_events(parse(source), "k", (4096,), (64,), arguments)
+    opened = open_events(open_text, events)
+    assert opened.page.locator(".donut").count() > 40
+    assert opened.number("document.querySelector('#donuts').clientHeight") <= 330
+    shown = opened.page.locator("#tree .node").all_inner_texts()
+    assert sum("bits[i] >> n & 1" in text for text in shown) == 1
+    assert sum("i + n > 3" in text for text in shown) == 1
 
 
 def test_the_page_fits_narrow_windows(open_text: OpenText) -> None:

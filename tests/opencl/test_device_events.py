@@ -203,17 +203,6 @@ def test_components_of_vectors_are_recorded() -> None:
     assert len(value_rows(events)) == 4 * (4 + 3 + 8 + 1 + 2)
 
 
-def test_whole_work_groups_are_recorded_within_the_limit() -> None:
-    contents = np.zeros(1 << 16, np.float32)
-    arguments = [BufferArgument(contents.nbytes, contents), BufferArgument(contents.nbytes)]
-    launch = DeviceLaunch(inside_program(), "in_order", (1 << 16,), (256,), arguments)
-    events = launch.events(record_on_device(launch, DEVICE, 10_000), 10_000)
-    assert events.recorded_groups == 10_000 // 512
-    assert len(events.accesses.row) == 512 * events.recorded_groups
-    assert not events.dropped.accesses
-    assert events.device
-
-
 PROGRAM = """
 import hashlib
 import numpy as np, pyopencl as cl

@@ -186,3 +186,53 @@ def test_the_images_of_a_traced_launch_are_those_of_the_program(
     assert texts[0] == texts[1]
     assert texts[0].count("atomic") == int(done.stdout)
     assert 0 < int(done.stdout) < 128
+
+
+MARKED = """
+import numpy as np, pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+kernel = cl.Program(context, '''
+__kernel void mark(__read_only image2d_t in, sampler_t s, __global int *y)
+{
+    const int i = get_global_id(0);
+    if (read_imagef(in, s, (float2)(i * SIDE - 0.61f, 0.5f)).x > 0.5f) y[i] = 1;
+}''').build().mark
+flags, form = cl.mem_flags, cl.ImageFormat(cl.channel_order.R, cl.channel_type.FLOAT)
+texels = np.asarray([[1, 0, 0.4, 0.8, 0.3, 0, 0, 1]], np.float32)
+image = cl.create_image(context, flags.READ_ONLY | flags.COPY_HOST_PTR, form, (8, 1), hostbuf=texels)
+y = cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=np.zeros(64, np.int32))
+modes, filters = cl.addressing_mode, cl.filter_mode
+cl.Sampler(context, False, modes.CLAMP, filters.NEAREST)
+sampler = cl.Sampler(context, NORMALISED, modes.MODE, filters.FILTER)
+FORM
+marks = np.empty(64, np.int32)
+cl.enqueue_copy(queue, marks, y)
+print("".join(map(str, marks)))
+"""
+CALL = "kernel(queue, (64,), (32,), image, sampler, y)"
+SET = "kernel.set_args(image, sampler, y); cl.enqueue_nd_range_kernel(queue, kernel, (64,), (32,))"
+
+
+@pytest.mark.parametrize(
+    ("normalised", "mode", "filtering", "form"),
+    [
+        (True, "REPEAT", "LINEAR", CALL),
+        (True, "MIRRORED_REPEAT", "NEAREST", SET),
+        (False, "CLAMP_TO_EDGE", "LINEAR", SET),
+        (False, "CLAMP", "NEAREST", CALL),
+    ],
+)
+def test_the_sampler_of_a_traced_launch_is_that_of_the_program(
+    run: Runner, tmp_path: Path, normalised: bool, mode: str, filtering: str, form: str
+) -> None:
+    program = MARKED.replace("NORMALISED", str(normalised)).replace("MODE", mode)
+    program = program.replace("FILTER", filtering).replace("FORM", form)
+    program = program.replace("SIDE", "0.07f" if normalised else "0.17f")
+    done = run("run", "--inside", "mark", "-q", "-o", "t.cltrace", "-c", program)
+    assert (done.status, done.stderr) == (0, "")
+    again = run("kernel", "t.cltrace", "--kernel", "mark", "--events", "again.events")
+    assert again.status == 0, again.stderr
+    for name in ("t.events", "again.events"):
+        with cltrace.load(tmp_path / name) as events:
+            assert "".join(events["branches"].stream) == done.stdout.strip()

@@ -5,6 +5,7 @@ import pytest
 
 from cltrace.errors import KernelSourceError
 from cltrace.kernels import Argument, BufferArgument, parse
+from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.events.annotations import Chart, read_annotations
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.records import LaunchEvents
@@ -164,6 +165,8 @@ def test_components_of_vectors_are_values() -> None:
         ("//@emit e = atomic_inc(&c)", "1:5", "changes nothing"),
         ("int a = //@emit e = 1", "1:13", "after the end of a statement"),
         ("if (a) //@emit e = 1", "1:12", "after the end of a statement"),
+        ("\n#define M(a) a++; //@emit e = 1", "2:19", "outside of preprocessor directives"),
+        ("\n#define M(a) a++; \\\n  //@emit e = 1", "3:3", "outside of preprocessor directives"),
     ],
 )
 def test_wrong_annotations_are_refused_with_their_place(
@@ -172,6 +175,46 @@ def test_wrong_annotations_are_refused_with_their_place(
     with pytest.raises(KernelSourceError, match=message) as raised:
         read_annotations(f"{{   {line}\n}}")
     assert f"program.cl:{place}" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("float f(__global float *y) { if (y[0] > 3) return 1; return y[1]; }", "has no condition"),
+        ("float f(__global float *y) { y[0] = 3; return 1; }", "changes nothing"),
+        ("float f(__global int *y) { return atomic_inc(y); }", "changes nothing"),
+        (
+            "float f(__global float *y) { barrier(CLK_LOCAL_MEM_FENCE); return 1; }",
+            "changes nothing",
+        ),
+    ],
+)
+@pytest.mark.parametrize("form", [CodeForm.WRITTEN, CodeForm.OPTIMISED])
+def test_a_value_by_a_function_that_decides_or_changes_something_is_refused(
+    function: str, message: str, form: CodeForm
+) -> None:
+    source = f"{function}\n{PLAIN}".replace("float *y)\n{\n", "float *y)\n{ //@emit e = f(y)\n")
+    source = source.replace("f(y)", "f((__global int *)y)") if "int *y" in function else source
+    arguments: list[Argument] = [BufferArgument(512), BufferArgument(512)]
+    with pytest.raises(KernelSourceError, match=rf"program\.cl:3:3: .*{message}"):
+        record_events(parse(source), "total", (128,), (64,), arguments, form=form)
+
+
+def test_a_value_is_emitted_behind_a_directive() -> None:
+    directive = "#if 1\n    barrier(CLK_LOCAL_MEM_FENCE);\n#endif\n    //@emit e = l"
+    source = PLAIN.replace("    barrier(CLK_LOCAL_MEM_FENCE);", directive, 1)
+    assert values_of(record(source), "e", 5) == [(0, 5.0)]
+
+
+def test_annotations_without_effect_are_told() -> None:
+    source = '#include "a.h"\n' + PLAIN.replace("{\n", "{ //@watch sum, l, x\n", 1)
+    program = parse(source, headers={"a.h": "#define N 3 //@watch y\n", "b.h": "// @brief\n"})
+    arguments: list[Argument] = [BufferArgument(512, np.ones(128, np.float32)), BufferArgument(512)]
+    assert record_events(program, "total", (128,), (64,), arguments).notes == (
+        "@watch sum: total accesses no sum",
+        "@watch l: total accesses no l",
+        "annotations in a.h have no effect: only those of the source itself have",
+    )
 
 
 @pytest.mark.parametrize("text", ["e=1", "e=1@0", "e=1@3/*", "e=1@99", "e@3", "=1@3", "e=1@4x"])

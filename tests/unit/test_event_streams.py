@@ -18,6 +18,7 @@ from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.decisions import decode_stream
 from cltrace.kernels.events.files import pack_events, read_events, write_events
+from cltrace.kernels.events.launch_code import LaunchCode
 from cltrace.kernels.events.proxy_warps import stream_histogram
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.kernels.events.stream_tree import StreamTree
@@ -106,7 +107,7 @@ def test_conditions_of_every_form_are_evaluated_as_in_c() -> None:
         assert events.streams.bits(int(events.items.stream[item])).tolist() == by_hand.bits
 
 
-NEGATIONS = (
+AS_WRITTEN = (
     ("if (!(i < 3))", lambda i: [i >= 3]),
     ("if (!d)", lambda _: [True]),
     ("if (!!d)", lambda _: [False]),
@@ -121,16 +122,27 @@ NEGATIONS = (
     ("x[i] = !(i < 2) ? x[0] : x[1];", lambda i: [i >= 2]),
     ("if (i < 3 /* !( */ )", lambda i: [i < 3]),
     ("if (!get_local_id(0))", lambda i: [i == 0]),
+    ("if (!odd(i))", lambda i: [i % 2 == 0]),
+    ("if (!(odd(i) || i == 2))", lambda i: [i % 2 == 0] + [i != 2] * (i % 2 == 0)),
+    ("while (!odd(d)) d++;", lambda _: [True, False]),
     ("if (!(i & 1) == 1)", lambda i: [i % 2 == 0]),
     ("while (!(d++ > i))", lambda i: [True] * (i + 1) + [False]),
+    ("while (i < 3 && d++ < i)", lambda i: [True] * 2 * i + [True, False] if i < 3 else [False]),
+    ("for (; i > 9 || d < i; d++)", lambda i: [False, True] * i + [False] * 2),
+    ("do d++; while (i < 6 && d < 3);", lambda i: [True] * 5 + [False] if i < 6 else [False]),
+    (
+        "while (!(d > 2 && (i > 3 || !(d < i)))) d++;",
+        lambda i: [True] * 3 + ([False] * 2 if i > 3 else [False, True, False]),
+    ),
 )
 
 
-@pytest.mark.parametrize(("code", "expected"), NEGATIONS, ids=[code for code, _ in NEGATIONS])
+@pytest.mark.parametrize(("code", "expected"), AS_WRITTEN, ids=[code for code, _ in AS_WRITTEN])
 def test_conditions_are_true_as_they_are_written(
     code: str, expected: Callable[[int], list[bool]]
 ) -> None:
     source = (
+        "bool odd(int a) { return a & 1; }\n"
         f"__kernel void k(__global int *x, int d) {{ int i = get_global_id(0); {code} x[i] = 1; }}"
     )
     arguments: list[Argument] = [BufferArgument(32, np.zeros(8, np.int32)), 0]
@@ -138,6 +150,29 @@ def test_conditions_are_true_as_they_are_written(
     for item in range(8):
         bits = events.streams.bits(int(events.items.stream[item]))
         assert bits.tolist() == [int(value) for value in expected(item)]
+
+
+def test_conditions_have_their_text() -> None:
+    source = (
+        "bool odd(int a) { return a & 1; }\n"
+        "__kernel void k(__global int *x, int d) { int i = get_global_id(0);\n"
+        "if (i > 3 /* || */ && (x[i] == 2 ||\n !(odd(i))) || !d) x[i] = 1;\n"
+        "while (!(i > (d & 2) && f(d, 3) < 2)) d++;\n"
+        "for (; x[i]; d++) if (d < 4 ? i != 2 : i >= 1) d = i; }\n"
+    ).replace("f(d, 3)", "max(d, 3)")
+    decisions = LaunchCode(parse(source), "k", CodeForm.WRITTEN, ()).model.decisions
+    assert [item.text for item in decisions] == [
+        "i > 3",
+        "x[i] == 2",
+        "!(odd(i))",
+        "!d",
+        "!(i > (d & 2))",
+        "!(max(d, 3) < 2)",
+        "",
+        "d < 4",
+        "i >= 1",
+        "i != 2",
+    ]
 
 
 @given(st.lists(st.lists(st.integers(0, 1), max_size=12), min_size=1, max_size=40))

@@ -54,6 +54,83 @@ def test_contents_come_from_files(run: Runner, tmp_path: Path) -> None:
     assert known["assumptions"] == []
 
 
+SAMPLED = """__kernel void mark(__read_only image2d_t in, sampler_t s, __write_only image2d_t out,
+                   __global int *y)
+{
+    const int i = get_global_id(0);
+    const float4 v = read_imagef(in, s, (float2)(i / 4.0f + 0.125f, 0.5f));
+    if (v.x > 0.5f) y[i] = 1;
+    write_imagef(out, (int2)(i, 0), v);
+}
+__kernel void layers(__read_only image1d_array_t in, __read_only image3d_t volume, __global int *y)
+{
+    const int i = get_global_id(0);
+    if (read_imageui(in, (int2)(i, 1)).y > 5) y[i] = 1;
+    if (read_imagef(volume, (int4)(1, i, 0, 0)).x > 3) y[i] = 1;
+}
+"""
+
+
+def streams_of(path: Path) -> list[str]:
+    with cltrace.load(path) as events:
+        return list(events["branches"].stream)
+
+
+def test_images_and_samplers_are_given_by_name(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "k.cl").write_text(SAMPLED)
+    np.save(tmp_path / "in.npy", np.asarray([[255, 0, 0, 255]], np.uint8))
+    words = ["kernel", "k.cl", "--kernel", "mark", "--global-size", "8", "--local-size", "8"]
+    words += ["--arg", "in=@in.npy,normalised", "--arg", "out=8x1", "--events", "k.events"]
+    for sampler, expected in (
+        ("normalised,repeat", "10011001"),
+        ("normalised,edge,nearest", "10011111"),
+        ("normalised,clamp", "10010000"),
+        ("unnormalised,clamp", "11110000"),
+    ):
+        done = run(*words, "--arg", f"s={sampler}")
+        assert done.status == 0, done.stderr
+        assert "".join(streams_of(tmp_path / "k.events")) == expected
+
+
+def test_arrays_are_images_of_all_dimensions(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "k.cl").write_text(SAMPLED)
+    np.save(tmp_path / "in.npy", np.arange(16, dtype=np.uint32).reshape(2, 4, 2) - 4)
+    np.save(tmp_path / "volume.npy", np.arange(16, dtype=np.float32).reshape(2, 4, 2))
+    words = ["kernel", "k.cl", "--kernel", "layers", "--global-size", "4", "--local-size", "4"]
+    done = run(*words, "--arg", "in=@in.npy", "--arg", "volume=@volume.npy", "--events", "k.events")
+    assert done.status == 0, done.stderr
+    assert streams_of(tmp_path / "k.events") == ["00", "10", "11", "11"]
+
+
+def test_wrong_images_and_samplers_are_told(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "k.cl").write_text(SAMPLED)
+    for name, array in (
+        ("flat", np.zeros(8, np.uint8)),
+        ("five", np.zeros((2, 2, 5), np.uint8)),
+        ("wide", np.zeros((2, 2), np.float64)),
+        ("real", np.zeros((2, 2), np.float32)),
+        ("none", np.zeros((0, 2), np.float32)),
+    ):
+        np.save(tmp_path / f"{name}.npy", array)
+    for argument, said in (
+        ("s=linear,smooth", "'smooth' is no setting of a sampler"),
+        ("in=4M", "neither the size of an image"),
+        ("in=4x4x4", "an image2d_t has 2 sizes"),
+        ("in=0x4", "an image2d_t has 2 sizes"),
+        ("in=99999x99999", "at most 268,435,456 texels"),
+        ("in=@flat.npy", "an array of uint8 with 1 axes is no image2d_t"),
+        ("in=@five.npy", "5 channels are not 1 to 4"),
+        ("in=@wide.npy", "an array of float64"),
+        ("in=@real.npy,normalised", "only 8 and 16 bits are normalised"),
+        ("in=@none.npy", "an image2d_t has 2 sizes"),
+        ("in=@no.npy", "it is no regular file"),
+    ):
+        done = run("kernel", "k.cl", "--kernel", "mark", "--global-size", "8", "--arg", argument)
+        assert done.status == 2
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
 def test_errors_are_one_line_and_say_what_to_do(run: Runner, tmp_path: Path) -> None:
     (tmp_path / "k.cl").write_text(TILED)
     (tmp_path / "bad.cl").write_text("__kernel void k() { x; }")

@@ -7,11 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cltrace.commands.shared.argument_types import parse_positive
+from cltrace.commands.shared.image_arguments import (
+    SAMPLER_TYPE,
+    image_of_contents,
+    image_of_size,
+    is_image,
+    parse_sampler,
+    split_normalised,
+)
 from cltrace.errors import UsageError
 from cltrace.files import read_input
 from cltrace.kernels import (
@@ -157,7 +166,8 @@ def add_source_launch_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="set an argument: a number, 4M for a buffer's size, @FILE.npy for contents",
+        help="set an argument: a number, 4M for a buffer's size, 640x480 for an image's, @FILE.npy for "
+        "contents, repeat,linear for a sampler",
     )
     parser.add_argument(
         "--options", metavar="WORDS", default="", help="build with these options: '-DN=16'"
@@ -218,10 +228,15 @@ def _element_bytes(type_name: str) -> int:
 
 
 def _parse_argument(parameter: KernelParameter, text: str) -> Argument:
-    size = _SIZE.fullmatch(text)
+    if parameter.type == SAMPLER_TYPE:
+        return parse_sampler(parameter, text)
+    if is_image(parameter):
+        return _parse_image(parameter, text)
     if parameter.space in {"global", "constant", "local"}:
         if text.startswith("@"):
-            return _read_contents(text[1:])
+            array = _read_array(text[1:])
+            return BufferArgument(array.nbytes, array)
+        size = _SIZE.fullmatch(text)
         num_bytes = (
             float(size[1]) * _SCALES[size[2]]
             if size is not None
@@ -251,11 +266,18 @@ def _parse_number(parameter: KernelParameter, text: str) -> int | float:
             raise UsageError(f"--arg {parameter.name}={text} is no number") from None
 
 
-def _read_contents(path: str) -> BufferArgument:
+def _parse_image(parameter: KernelParameter, text: str) -> Argument:
+    if not text.startswith("@"):
+        return image_of_size(parameter, text)
+    path, is_normalised = split_normalised(text[1:])
+    return image_of_contents(parameter, text, _read_array(path), is_normalised=is_normalised)
+
+
+def _read_array(path: str) -> NDArray[Any]:
     if not Path(path).is_file():
         raise UsageError(f"{path} cannot be read as a .npy file: it is no regular file")
     try:
-        array = np.load(path, allow_pickle=False)
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as a .npy file: {error}") from error
-    return BufferArgument(array.nbytes, array)
+    return array

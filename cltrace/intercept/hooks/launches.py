@@ -44,6 +44,7 @@ from cltrace.intercept.objects.arguments import (
     SAMPLER,
     SVM,
     is_of_program,
+    sampler_bits,
     scalar_slot,
 )
 from cltrace.intercept.objects.stacks import STACK_TEXT
@@ -253,7 +254,7 @@ def _object(argument: Any) -> PathParameter:
         case cl.LocalMemory():
             return PathParameter(_IS_OF_TYPE, (NumberColumn(LOCAL),), ("{a}.size",))
         case cl.Sampler():
-            return PathParameter(_IS_OF_TYPE, (SAMPLER,))
+            return PathParameter(_IS_OF_TYPE, (NumberColumn(SAMPLER),), ("sampler_bits({a})",))
         case cl.CommandQueue():
             return PathParameter(_IS_OF_TYPE, (QUEUE,))
         case cl.SVMPointer():
@@ -279,7 +280,7 @@ class PathShape:
 @cache
 def _path_maker(shape: "PathShape") -> Callable[..., FunctionType]:
     """Return the function that makes launch paths of a shape."""
-    namespace: dict[str, Any] = {}
+    namespace: dict[str, Any] = {"sampler_bits": sampler_bits}
     exec(compile(path_source(shape), GENERATED_FILENAME, "exec"), namespace)
     maker: Callable[..., FunctionType] = namespace["make"]
     return maker

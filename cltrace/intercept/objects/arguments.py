@@ -51,7 +51,7 @@ BUFFER_WITH_OFFSET: Final = ArgumentSlot(ArgumentKind.BUFFER, 2)
 IMAGE: Final = ArgumentSlot(ArgumentKind.IMAGE, 1)
 SVM: Final = ArgumentSlot(ArgumentKind.SVM, 1)
 LOCAL: Final = ArgumentSlot(ArgumentKind.LOCAL, 1)
-SAMPLER: Final = ArgumentSlot(ArgumentKind.SAMPLER, 0)
+SAMPLER: Final = ArgumentSlot(ArgumentKind.SAMPLER, 1)
 QUEUE: Final = ArgumentSlot(ArgumentKind.QUEUE, 0)
 NULL: Final = ArgumentSlot(ArgumentKind.NULL, 0)
 INTEGER: Final = ArgumentSlot(ArgumentKind.SCALAR, 1, "int")
@@ -218,13 +218,22 @@ def _freeze_object(argument: Any) -> Words:
         case cl.LocalMemory():
             return Words(LOCAL, (argument.size,))
         case cl.Sampler():
-            return Words(SAMPLER)
+            return Words(SAMPLER, (sampler_bits(argument),))
         case cl.CommandQueue():
             return Words(QUEUE)
         case cl.SVMPointer():
             return Words(SVM, (argument.svm_ptr,))
         case _:
             return _freeze_other(argument)
+
+
+def sampler_bits(sampler: Any) -> int:
+    """Return the settings of a sampler as the number that OpenCL C has for them."""
+    info = cl.sampler_info
+    addressing = int(sampler.get_info(info.ADDRESSING_MODE)) - cl.addressing_mode.NONE
+    filtering = int(sampler.get_info(info.FILTER_MODE)) - cl.filter_mode.NEAREST
+    is_normalised = bool(sampler.get_info(info.NORMALIZED_COORDS))
+    return is_normalised | addressing << 1 | 0x10 << filtering
 
 
 def _freeze_other(argument: Any) -> Words:

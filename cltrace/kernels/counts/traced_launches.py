@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.events.samplers import read_sampler_settings
 from cltrace.kernels.arguments import (
     Argument,
     BufferArgument,
@@ -203,11 +204,19 @@ def _argument(facts: Sequence[object], contents: Mapping[int, bytes]) -> Argumen
         case "local":
             return LocalArgument(_int_or(size, 0))
         case "sampler":
-            return SamplerArgument()
+            return _sampler(str(detail))
         case "scalar":
             return _scalar(value, detail, dtype)
         case _:
             return None
+
+
+def _sampler(detail: str) -> SamplerArgument:
+    """Return a sampler; the one of images without a sampler if its settings are not known."""
+    settings = read_sampler_settings(detail)
+    if settings is None:
+        return SamplerArgument()
+    return SamplerArgument(settings.normalised, settings.addressing, settings.linear)
 
 
 def _int_or(value: object, default: int) -> int:

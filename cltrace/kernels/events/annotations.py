@@ -42,6 +42,8 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _VALUE_NAME: Final = re.compile(r"[A-Za-z_]\w*(?:\.\w+)?")
 _CONDITION: Final = re.compile(r"\?|&&|\|\|")
 _CHANGE: Final = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|\batom(?:ic)?_")
+_DIRECTIVE: Final = re.compile(r"(?:^|\n)[ \t]*#(?:[^\n\\]|\\.|\\\n)*\Z")
+"""A preprocessor directive at the end of a text."""
 _WORDS: Final = ("watch", "emit", "bind")
 _NO_INDEX: Final = "~(ulong)0"
 _MAX_WIDTH: Final = 1 << 22
@@ -102,11 +104,16 @@ class AnnotatedSource:
 
     def is_added(self, place: Place) -> bool:
         """Return True for code of a call that was added."""
-        while place.called_from is not None:  # a function that a call's expression uses
-            if self._is_here(place):
-                return True
-            place = place.called_from
-        return self._is_here(place)
+        return self.added_place(place) is not None
+
+    def added_place(self, place: Place) -> Place | None:
+        """Return the place in the added call that code is from; None for other code."""
+        current: Place | None = place
+        while current is not None:  # a function that a call's expression uses
+            if self._is_here(current):
+                return current
+            current = current.called_from
+        return None
 
     def _is_here(self, place: Place) -> bool:
         if place.file != SOURCE_NAME or place.line not in self.added:
@@ -222,6 +229,12 @@ def _find_annotations(source: str) -> Iterator[tuple[int, int, str, str]]:
         yield token.start(), token.end(), match[1], match[2].strip().rstrip(";").rstrip()
 
 
+def has_annotations(source: str) -> bool:
+    """Return True for a text with a comment that looks like an annotation."""
+    pattern = rf"//\s*@(?:{'|'.join(_WORDS)})\b"
+    return any(re.match(pattern, token[0]) for token in _TOKEN.finditer(source))
+
+
 def blank_comments(source: str) -> str:
     """Return the source with blanks in place of comments; line ends stay."""
     return _TOKEN.sub(
@@ -282,7 +295,7 @@ def _insertion(source: str, begin: int, end: int, text: str) -> _Insertion:
 
 def _insertion_at_line(source: str, code: str, text: str) -> _Insertion:
     """Return the insertion of a value given beside the source: at the end of its line's code."""
-    match = _AT_LINE.fullmatch(text.strip())
+    match = _AT_LINE.fullmatch(" ".join(text.split("\n")).strip())
     lines = source.split("\n")
     if match is None or not 1 <= int(match["line"]) <= len(lines):
         raise KernelSourceError(
@@ -302,7 +315,11 @@ def _insertion_at_line(source: str, code: str, text: str) -> _Insertion:
 
 def _check_statement(source: str, code: str, begin: int) -> None:
     """Check that a statement has ended before a place, so that a call changes no other statement."""
+    if _DIRECTIVE.search(code[:begin]):
+        raise _error(source, begin, "a value is emitted outside of preprocessor directives")
     before = code[:begin].rstrip()
+    while directive := _DIRECTIVE.search(before):
+        before = before[: directive.start()].rstrip()
     if not before.endswith((";", "{", "}", ":")):
         raise _error(source, begin, "a value is emitted after the end of a statement")
 

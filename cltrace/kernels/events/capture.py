@@ -13,21 +13,15 @@ from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.assumption_texts import describe_assumptions
 from cltrace.kernels.counts.assumptions import ScenarioRedirection
 from cltrace.kernels.counts.group_sampling import begin_execution, spread_groups
-from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
 from cltrace.kernels.counts.scenarios import TYPICAL_SCENARIO
 from cltrace.kernels.counts.unknowns import Unknowns, find_unknowns
-from cltrace.kernels.events.annotations import AnnotatedSource, blank_comments, read_annotations
-from cltrace.kernels.events.decisions import DecisionModel, find_decisions
 from cltrace.kernels.events.launch_code import (
-    analyse_for_events,
-    block_operations,
+    LaunchCode,
     check_watched,
     event_memories,
     event_sites,
-    note_absent,
 )
 from cltrace.kernels.events.named_lines import named_lines
-from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.observer import EventObserver
 from cltrace.kernels.events.records import DroppedEvents, ItemTable, LaunchEvents
 from cltrace.kernels.execute.lanes import Grid, NDRange
@@ -87,22 +81,14 @@ def record_events(
     Raises: `ValueError` for invalid sizes, an unknown kernel or a watched name that the kernel lacks;
     `UnsupportedKernelError` and `KernelExecutionError` as `count` does.
     """
-    source, ndrange = program.source, nd_range(global_size, local_size, global_offset)
-    annotated = read_annotations(named_lines(source).code, emissions)
-    if annotated.text != source:
-        program = program.with_source(annotated.text)
-    analysis = analyse_for_events(program, kernel, form)
     launch = _Launch(
-        analysis,
-        ndrange,
+        LaunchCode(program, kernel, form, emissions),
+        nd_range(global_size, local_size, global_offset),
         arguments,
-        machine=machine,
-        form=form,
-        source=source,
-        annotated=annotated,
-        watched=frozenset(watched),
+        machine,
+        frozenset(watched),
     )
-    return launch.events(_run_groups(launch, limits), kernel)
+    return launch.events(_run_groups(launch, limits))
 
 
 def _run_groups(launch: "_Launch", limits: EventLimits) -> "_Execution":
@@ -167,35 +153,22 @@ class _Execution:
 class _Launch:
     def __init__(
         self,
-        analysis: KernelAnalysis,
+        code: LaunchCode,
         ndrange: NDRange,
         arguments: Sequence[Argument],
-        *,
         machine: Machine,
-        form: CodeForm,
-        source: str,
-        annotated: AnnotatedSource,
         watched: frozenset[str],
     ) -> None:
-        self._source = source
-        self._annotated = annotated
-        self._kernel = analysis.sliced_kernel
+        self._code = code
+        self._kernel = code.analysis.sliced_kernel
         self.ndrange = ndrange
         self._arguments = arguments
         self._machine = machine
-        self._form = form
         self._watched = watched
-        self._model: DecisionModel = find_decisions(
-            analysis.full_kernel,
-            NegatedConditions(blank_comments(named_lines(source).code))
-            if form is CodeForm.WRITTEN
-            else None,
-        )
-        self._sizes = block_operations(analysis, annotated)
         self._own_sites = frozenset(
-            site.number for site in self._kernel.sites if not annotated.is_added(site.place)
+            site.number for site in self._kernel.sites if not code.annotated.is_added(site.place)
         )
-        self._unknowns: Unknowns = find_unknowns(analysis, arguments, ndrange.local_size)
+        self._unknowns: Unknowns = find_unknowns(code.analysis, arguments, ndrange.local_size)
 
     def run(self, groups: NDArray[np.int64], limits: EventLimits) -> _Execution:
         """Execute some work-groups."""
@@ -203,9 +176,9 @@ class _Launch:
         memory = LaunchMemory(self._kernel, self._arguments, grid)
         observer = EventObserver(
             self._kernel,
-            self._model,
+            self._code.model,
             grid,
-            self._sizes,
+            self._code.operations,
             self._recorded_objects(memory),
             self._own_sites,
             max_accesses=limits.max_events,
@@ -230,23 +203,23 @@ class _Launch:
         objects = memory.memory.objects
         names = {item.name for item in objects[1:] if item.size_bytes}
         check_watched(self._watched, names)
-        watched = self._watched | (names & {*self._annotated.watched})
+        watched = self._watched | (names & {*self._code.annotated.watched})
         if not watched:
             return _is_any
         return lambda number: 0 < number < len(objects) and objects[number].name in watched
 
-    def events(self, run: _Execution, kernel: str) -> LaunchEvents:
+    def events(self, run: _Execution) -> LaunchEvents:
         """Return the events of an execution."""
         observer, grid = run.observer, run.grid
         return LaunchEvents(
-            kernel=kernel,
-            source=self._source,
-            form=self._form,
+            kernel=self._code.kernel,
+            source=self._code.source,
+            form=self._code.form,
             global_size=self.ndrange.global_size,
             local_size=self.ndrange.local_size,
             machine=self._machine,
-            begin=self._model.begin,
-            decisions=self._model.decisions,
+            begin=self._code.model.begin,
+            decisions=self._code.model.decisions,
             sites=event_sites(self._kernel, self._unknowns.sites),
             memories=event_memories(run.memory),
             items=ItemTable(
@@ -261,9 +234,9 @@ class _Launch:
             accesses=observer.accesses(
                 np.asarray([part.size_bytes for part in run.memory.memory.objects[1:]], np.int64)
             ),
-            emissions=self._annotated.emissions,
-            bindings=self._annotated.bindings,
-            values=observer.values(self._annotated.emissions),
+            emissions=self._code.annotated.emissions,
+            bindings=self._code.annotated.bindings,
+            values=observer.values(self._code.annotated.emissions),
             dropped=DroppedEvents(
                 observer.streams.dropped_bits, observer.dropped_accesses, observer.dropped_values
             ),
@@ -272,10 +245,9 @@ class _Launch:
 
     def _notes(self, run: _Execution) -> tuple[str, ...]:
         assumptions = describe_assumptions(self._kernel, self._unknowns, self.ndrange.group_items)
-        lines = named_lines(self._source)
+        lines = named_lines(self._code.source)
         texts = (
             f"{lines.text(row.place)}: {row.what} is assumed: {row.meaning}" for row in assumptions
         )
-        names = {part.name for part in run.memory.memory.objects[1:]}
-        ignored = note_absent(self._annotated, names, self._kernel.function.name)
+        ignored = self._code.notes(event_memories(run.memory))
         return (*texts, *ignored, *sorted(run.notes | run.memory.memory.faults()))

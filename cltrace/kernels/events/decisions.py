@@ -8,20 +8,25 @@ Source: Klein, "Towards Interactive Visual Exploration of Parallel Programs", se
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from cltrace.kernels.compiler import SOURCE_NAME
-from cltrace.kernels.events.negations import NegatedConditions
+from cltrace.kernels.events.negations import SourceConditions
 from cltrace.kernels.events.records import Continuation, Decision, DecisionKind
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.ir.instructions import (
+    Binary,
     Branch,
     Compare,
     FallThrough,
+    Instruction,
     Jump,
+    Phi,
     Switch,
     Terminator,
 )
-from cltrace.kernels.ir.source_places import has_own_line
+from cltrace.kernels.ir.source_places import Place, has_own_line
+from cltrace.kernels.ir.uses import result_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class DecisionModel:
     targets: Mapping[int, Sequence[int]]
 
 
-def find_decisions(kernel: PreparedKernel, conditions: NegatedConditions | None) -> DecisionModel:
+def find_decisions(kernel: PreparedKernel, conditions: SourceConditions | None) -> DecisionModel:
     """Return the decisions of a kernel, in the order of its blocks.
 
     `conditions` tells of a source's negations; None for code in which the compiler has moved them.
@@ -68,7 +73,7 @@ def decode_stream(
 
 
 class _DecisionSearch:
-    def __init__(self, kernel: PreparedKernel, conditions: NegatedConditions | None) -> None:
+    def __init__(self, kernel: PreparedKernel, conditions: SourceConditions | None) -> None:
         self._conditions = conditions
         self._function = kernel.function
         self._graph = kernel.graph
@@ -87,22 +92,54 @@ class _DecisionSearch:
 
     def _is_negated(self, block: int) -> bool:
         """Return True for a branch whose targets are swapped, as its condition has a `!` before it."""
-        content = self._function.blocks[block]
-        terminator = content.terminator
+        terminator = self._function.blocks[block].terminator
         if self._conditions is None or not isinstance(terminator, Branch):
             return False
-        for item in content.instructions:
-            if isinstance(item, Compare) and item.result == terminator.condition:
-                place = item.place
-                is_own = place.file == SOURCE_NAME and place.line > 0
-                return is_own and self._conditions.is_negated(place.line, place.column)
-        return False
+        item = self._definitions.get(terminator.condition)
+        # Elsewhere, as in loops, the compiler evaluates the `!`.
+        if not isinstance(item, Compare) and not (isinstance(item, Phi) and self._is_call(item)):
+            return False
+        place = item.place
+        return _is_own(place) and self._conditions.is_negated(place.line, place.column)
+
+    @cached_property
+    def _definitions(self) -> Mapping[int, Instruction | Phi]:
+        blocks = [self._function.blocks[block] for block in self._graph.order]
+        return {result_of(item): item for block in blocks for item in block.instructions} | {
+            item.result: item for block in blocks for item in block.phis
+        }
+
+    def _is_call(self, item: Phi) -> bool:
+        """Return True for the result of a function of the program, whose code is inlined."""
+        values = [self._definitions.get(slot) for _, slot in item.incoming]
+        return any(
+            value is not None and value.place.called_from != item.place.called_from
+            for value in values
+        )
+
+    def _text(self, block: int) -> str:
+        """Return the condition of a branch as the source has it, "" if it is not found there."""
+        terminator = self._function.blocks[block].terminator
+        if self._conditions is None or not isinstance(terminator, Branch):
+            return ""
+        item = self._definitions.get(terminator.condition)
+        while True:
+            match item:
+                case Phi(incoming=[(_, slot)]) if not self._is_call(item):
+                    item = self._definitions.get(slot)
+                case Binary(operator="xor", left=slot):
+                    item = self._definitions.get(slot)
+                case Compare(place=place) | Phi(place=place) if _is_own(place):
+                    return self._conditions.text(place.line, place.column)
+                case _:
+                    return ""
 
     def decisions(self) -> Iterator[Decision]:
         """Yield all decisions, by number."""
         for block, targets in self.targets.items():
             terminator = self._function.blocks[block].terminator
             place = terminator.place
+            text = self._text(block)
             kind = DecisionKind.CASE if isinstance(terminator, Switch) else self._kind(block)
             for position, target in enumerate(targets[:-1]):
                 is_last = position == len(targets) - 2
@@ -120,6 +157,7 @@ class _DecisionSearch:
                     depth=self._graph.depth(self._graph.loop_of[block]),
                     if_false=self.continue_at(targets[-1]) if is_last else rest,
                     if_true=self.continue_at(target),
+                    text=text,
                 )
 
     def continue_at(self, block: int) -> Continuation:
@@ -158,6 +196,10 @@ class _DecisionSearch:
         is_exit = not all(inside)
         is_at_header = block == loop.header or loop.header in self.targets[block]
         return DecisionKind.LOOP if is_exit and is_at_header else DecisionKind.CONDITION
+
+
+def _is_own(place: Place) -> bool:
+    return place.file == SOURCE_NAME and place.line > 0
 
 
 def _distinct_targets(terminator: Terminator) -> tuple[int, ...]:

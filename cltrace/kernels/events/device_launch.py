@@ -10,19 +10,13 @@ import numpy as np
 from cltrace.events.event_logs import EventLog
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument
 from cltrace.kernels.compiler import CodeForm, read_options
-from cltrace.kernels.events.annotations import blank_comments, read_annotations
-from cltrace.kernels.events.decisions import find_decisions
 from cltrace.kernels.events.device_accesses import DeviceAccesses
 from cltrace.kernels.events.device_log import LogEntries
 from cltrace.kernels.events.launch_code import (
-    analyse_for_events,
-    block_operations,
+    LaunchCode,
     check_watched,
     event_memories,
-    note_absent,
 )
-from cltrace.kernels.events.named_lines import named_lines
-from cltrace.kernels.events.negations import NegatedConditions
 from cltrace.kernels.events.observer import find_barriers
 from cltrace.kernels.events.records import (
     DroppedEvents,
@@ -69,23 +63,13 @@ class DeviceLaunch:
         emissions: Sequence[str] = (),
     ) -> None:
         self.ndrange = nd_range(global_size, local_size, global_offset)
-        self._name, self._form, self._machine = kernel, form, machine
-        self._source, self._options = program.source, program.options
+        self._machine = machine
+        self._options = program.options
         texts = (program.source, *program.headers.values())
         self._contracts = not any(map(_NO_CONTRACTION.search, texts))
         self._arguments = arguments
-        code = named_lines(program.source).code
-        self._annotated = read_annotations(code, emissions)
-        if self._annotated.text != program.source:
-            program = program.with_source(self._annotated.text)
-        analysis = analyse_for_events(program, kernel, form)
-        self._kernel = analysis.full_kernel
-        self._parameters = program.kernels[kernel].parameters
-        is_written = form is CodeForm.WRITTEN
-        negated = NegatedConditions(blank_comments(code)) if is_written else None
-        self._model = find_decisions(self._kernel, negated)
-        self._read_contents = analysis.slice_inputs.contents
-        self._operations = block_operations(analysis, self._annotated)
+        self._code = LaunchCode(program, kernel, form, emissions)
+        self._kernel = self._code.analysis.full_kernel
         self._watched = frozenset(watched)
         self._own_memory = LaunchMemory(
             self._kernel, arguments, Grid(self.ndrange, _NO_GROUPS, machine.warp_width)
@@ -98,7 +82,7 @@ class DeviceLaunch:
         barriers = list(find_barriers(self._kernel))
         return instrument(
             self._kernel,
-            self._model.targets,
+            self._code.model.targets,
             barriers,
             self.ndrange.group_items,
             contracts=self._contracts,
@@ -114,7 +98,7 @@ class DeviceLaunch:
         self,
     ) -> Iterator[tuple[Argument, np.dtype[np.generic] | None, str]]:
         """Yield the arguments, each with the type of a number, None for others, and its type's name."""
-        parameters = zip(self._kernel.parameters, self._parameters, strict=True)
+        parameters = zip(self._kernel.parameters, self._code.parameters, strict=True)
         for (parameter, named), argument in zip(parameters, self._arguments, strict=True):
             is_number = isinstance(parameter.type, IntegerType | FloatType)
             yield argument, dtype_of(parameter.type) if is_number else None, named.type
@@ -130,14 +114,14 @@ class DeviceLaunch:
         is_whole = not entries.dropped and not tree.dropped_bits
         rounds = self._rounds(tree, grid, is_whole=is_whole)
         return LaunchEvents(
-            kernel=self._name,
-            source=self._source,
-            form=self._form,
+            kernel=self._code.kernel,
+            source=self._code.source,
+            form=self._code.form,
             global_size=self.ndrange.global_size,
             local_size=self.ndrange.local_size,
             machine=self._machine,
-            begin=self._model.begin,
-            decisions=self._model.decisions,
+            begin=self._code.model.begin,
+            decisions=self._code.model.decisions,
             sites=self._site_facts.sites,
             memories=self._site_facts.memories,
             items=ItemTable(
@@ -152,9 +136,9 @@ class DeviceLaunch:
             accesses=self._site_facts.accesses(
                 entries, rounds, self._shared_objects(log), self.instrumented.own_objects
             ),
-            emissions=self._annotated.emissions,
-            bindings=self._annotated.bindings,
-            values=entries.values(self._annotated.emissions),
+            emissions=self._code.annotated.emissions,
+            bindings=self._code.annotated.bindings,
+            values=entries.values(self._code.annotated.emissions),
             dropped=DroppedEvents(tree.dropped_bits, entries.dropped, 0),
             notes=self._notes(),
             device=log.device,
@@ -164,11 +148,11 @@ class DeviceLaunch:
         """Return what work-items do together. Raises: `KernelExecutionError`."""
         ranks = self._site_facts.ranks
         return StreamRounds(
-            all_ways(self._model.begin, self._model.decisions),
+            all_ways(self._code.model.begin, self._code.model.decisions),
             tree.table(),
             tree.ends,
             grid.warp,
-            {ranks[block]: count for block, count in self._operations.items()},
+            {ranks[block]: count for block, count in self._code.operations.items()},
             is_whole=is_whole,
         )
 
@@ -183,20 +167,19 @@ class DeviceLaunch:
         return DeviceAccesses(
             self._kernel,
             self._own_memory,
-            frozenset(self._watched | (names & {*self._annotated.watched})),
-            self._annotated.is_added,
+            frozenset(self._watched | (names & {*self._code.annotated.watched})),
+            self._code.annotated.is_added,
         )
 
     def _notes(self) -> tuple[str, ...]:
         """Return notes of contents that are not known and that events may depend on."""
-        pairs = enumerate(zip(self._parameters, self._arguments, strict=True))
+        read = self._code.analysis.slice_inputs.contents
+        pairs = enumerate(zip(self._code.parameters, self._arguments, strict=True))
         unknown = (
             f"{parameter.name}: its contents are not known; the device had zeros"
             for index, (parameter, argument) in pairs
             if isinstance(argument, BufferArgument | ImageArgument)
             and argument.contents is None
-            and (index in self._read_contents or self._annotated.emissions)
+            and (index in read or self._code.annotated.emissions)
         )
-        names = {part.name for part in self._site_facts.memories}
-        ignored = note_absent(self._annotated, names, self._name)
-        return (*unknown, *ignored)
+        return (*unknown, *self._code.notes(self._site_facts.memories))

@@ -317,6 +317,7 @@ def _decision(stored: Mapping[str, Any]) -> Decision:
         depth=_natural(stored["depth"]),
         if_false=_continuation(stored["if_false"]),
         if_true=_continuation(stored["if_true"]),
+        text=_text(stored.get("text", "")),
     )
 
 

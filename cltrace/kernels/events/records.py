@@ -87,6 +87,7 @@ class Decision:
         depth: the number of loops around it.
         if_false: how a work-item goes on for which the condition is false.
         if_true: the same for one for which it is true.
+        text: the condition as the source has it, empty if it is not found there.
     """
 
     file: str
@@ -96,6 +97,7 @@ class Decision:
     depth: int
     if_false: Continuation
     if_true: Continuation
+    text: str = ""
 
     def after(self, bit: int) -> Continuation:
         """Return how a work-item goes on after an evaluation."""

@@ -28,7 +28,7 @@ from cltrace.kernels.ir.instructions import (
     Switch,
 )
 from cltrace.kernels.ir.module import Function, SymbolAddress
-from cltrace.kernels.ir.types import PointerType
+from cltrace.kernels.ir.types import PointerType, element_of
 from cltrace.kernels.ir.uses import operands_of, result_of
 from cltrace.kernels.limits import check_cpu_limit
 
@@ -112,7 +112,7 @@ class DataDependencies:
         parts = [
             self.roots.get(slot, frozenset())
             for slot, kind in zip(call.arguments, call.argument_types, strict=True)
-            if not hasattr(kind, "bits")
+            if not hasattr(element_of(kind), "bits")
         ]
         none: frozenset[Root] = frozenset()
         return none.union(*parts)

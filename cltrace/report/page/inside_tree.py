@@ -76,17 +76,15 @@ def _place(events: LaunchEvents, decision: Decision) -> str:
 
 
 def _texts(events: LaunchEvents) -> Sequence[str]:
-    """Return the source of each decision: its line, from its column on where a line has several."""
+    """Return the source of each decision: its line, or only the condition if a line has several."""
     lines = events.source.replace("\r\n", "\n").split("\n")
-    places = {(item.file, item.line, item.column) for item in events.decisions}
-    shared = Counter((file, line) for file, line, _ in places)
+    shared = Counter((item.file, item.line) for item in events.decisions)
     texts = []
     for item in events.decisions:
         is_own = item.file == SOURCE_NAME and 1 <= item.line <= len(lines)
         line = lines[item.line - 1] if is_own else ""
         if shared[item.file, item.line] > 1:
-            raw = line.encode("utf-8", "surrogateescape")[max(item.column - 1, 0) :]
-            line = raw.decode("utf-8", "replace")
+            line = item.text or line
         texts.append(escape_controls(line.expandtabs(4).strip()[:_MAX_TEXT]))
     return texts
 

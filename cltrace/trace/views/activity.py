@@ -56,7 +56,8 @@ V_LAUNCH_ARG: Final = View(
         ("value", "bytes of a scalar"),
         (
             "detail",
-            "digits of a Python integer, an address, or the description of an unknown argument",
+            "digits of a Python integer, an address, the settings of a sampler, or the description of an "
+            "unknown argument",
         ),
     ),
 )

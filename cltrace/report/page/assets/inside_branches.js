@@ -5,6 +5,7 @@ import { countText } from "./format.js";
 import { streamColour } from "./inside_model.js";
 
 const SVG = "http://www.w3.org/2000/svg";
+const MAX_LABELLED_BARS = 12;
 
 /** The branching view, linked with the highlight. */
 export class BranchView {
@@ -20,7 +21,7 @@ export class BranchView {
   /** Draw again, in the colours of the theme. */
   draw() {
     const palette = this.colours();
-    for (const [number, bar] of this.bars.entries()) bar.firstChild.style.background = streamColour(number, palette);
+    for (const [number, bar] of this.bars.entries()) bar.querySelector("span").style.background = streamColour(number, palette);
     for (const { path, stream } of this.arcs) path.style.fill = streamColour(stream, palette);
     for (const ring of this.rings) ring.style.stroke = this.colours().accent;
     for (const ring of this.tracks) ring.style.stroke = this.colours().grid;
@@ -38,6 +39,7 @@ export class BranchView {
 
   #addHistogram() {
     const { streams, stream_count: count, itemCount } = this.model;
+    const isLabelled = streams.length <= MAX_LABELLED_BARS;
     const largest = Math.max(...streams.map((stream) => stream.items), 1);
     this.bars = streams.map((stream, number) => {
       const bar = element(
@@ -47,13 +49,16 @@ export class BranchView {
           title: `${countText(stream.items)} work-items (${((100 * stream.items) / itemCount).toFixed(1)} %)\n${shorten(stream.bits) || "no condition"}`,
           on: this.#listeners({ stream: number }),
         },
+        ...(isLabelled ? [element("small", {}, countText(stream.items))] : []),
         element("span", {}),
+        ...(isLabelled ? [element("code", {}, stream.bits ? ends(stream.bits) : "none")] : []),
       );
-      bar.firstChild.style.height = `${Math.max((100 * stream.items) / largest, 2)}%`;
+      bar.querySelector("span").style.height = `calc(var(--full-bar) * ${Math.max(stream.items / largest, 0.02)})`;
       return bar;
     });
     byId("histogram").append(...this.bars);
     byId("histogram").classList.toggle("is-dense", this.bars.length > 80);
+    byId("histogram").classList.toggle("is-labelled", isLabelled);
     const rest = count > streams.length ? `, the ${countText(count - streams.length)} rarest not drawn` : "";
     this.summary = `${countText(count)} ${count === 1 ? "way" : "ways"} through the kernel, of ${countText(itemCount)} work-items${rest}`;
     byId("histogram-note").textContent = this.summary;
@@ -150,6 +155,10 @@ export class BranchView {
       ? `${shorten(shown.bits) || "no condition"}: ${countText(shown.items)} work-items, ${countText(shown.length)} ${shown.length === 1 ? "condition" : "conditions"}`
       : this.summary;
   }
+}
+
+function ends(bits) {
+  return bits.length > 8 ? `${bits.slice(0, 4)}…${bits.slice(-3)}` : bits;
 }
 
 function shorten(bits) {

@@ -56,7 +56,24 @@ export class ValueView {
     const series = binding.chart === "scatter" && binding.names.length === 2 ? this.#pairs(binding, group) : all.slice(0, MAX_SERIES);
     const hidden = all.length - MAX_SERIES;
     const title = `${binding.names.join(", ")}: ${binding.chart}, work-group ${group}${hidden > 0 ? `, ${hidden} later series not drawn` : ""}`;
-    return element("figure", { className: "chart" }, this.#svg(binding.chart, series, title), element("figcaption", {}, title));
+    const legend = series.length > 1 ? [this.#legend(series)] : [];
+    const parts = [this.#svg(binding.chart, series, title), ...legend, element("figcaption", {}, title)];
+    return element("figure", { className: "chart" }, ...parts);
+  }
+
+  /** Return the colours of the series: by name, and by how often an index has had a value before. */
+  #legend(series) {
+    const entries = series.map(({ name, repetition }, at) => {
+      const swatch = element("i", {});
+      swatch.style.background = this.#colour(at);
+      return element("span", {}, swatch, repetition || series.some((one) => one.name === name && one.repetition) ? `${name}, time ${repetition + 1}` : name);
+    });
+    return element("div", { className: "series" }, ...entries);
+  }
+
+  #colour(at) {
+    const palette = this.colours();
+    return palette.kernels[at] ?? palette.otherKernel;
   }
 
   /** Return one series whose points are the values of two names at the same index. */
@@ -83,8 +100,7 @@ export class ValueView {
   }
 
   #marks(chart, { name, repetition, points, floor }, at, count, scale) {
-    const palette = this.colours();
-    const colour = palette.kernels[at] ?? palette.otherKernel;
+    const colour = this.#colour(at);
     const tip = (index, value) => shape("title", {}, `${name}[${countText(index)}]${repetition ? `, time ${repetition + 1}` : ""}: ${value}`);
     const placed = points.map(([x, y]) => [scale.x(x), scale.y(y), x, y]);
     if (chart === "multibar") {
