@@ -78,7 +78,7 @@ def _runs_by_loop(sample: ScaledSample) -> Mapping[int, LoopRuns]:
     observer, graph = sample.run.observer, sample.task.sliced_kernel.graph
     lanes = observer.block_lanes()
     runs = {}
-    for number, trips in sample.trips.items():
+    for number, trips in sample.waits.trips.items():
         header = graph.loops[number].header
         entries = float(observer.entries(header).sum())
         runs[number] = LoopRuns(float(lanes[header].sum()) / entries, trips)

@@ -177,7 +177,7 @@ def _build_counts(
         folded=sample.folded(),
         sites=sites,
         regions=find_regions(sample, wave_run, wave_groups, positions, sampling),
-        rounds=sample.rounds(positions),
+        rounds=sample.waits.rounds(positions),
         branches=sample.branches(),
         by_branch_rule=ruled_accesses(sample, sites, positions, task.ndrange.work_items),
         access_density=access_density(sample, sites, positions, task.ndrange.groups / wave_groups),

@@ -11,7 +11,7 @@ from cltrace.kernels.ir.source_places import NOWHERE, Place
 def count_loops(sample: ScaledSample, bounds: ScenarioBounds | None) -> tuple[LoopCount, ...]:
     """Return the loops, outer loops before inner ones. `bounds` is None if nothing is assumed."""
     return tuple(
-        _count_loop(sample, number, trips, bounds) for number, trips in sample.trips.items()
+        _count_loop(sample, number, trips, bounds) for number, trips in sample.waits.trips.items()
     )
 
 
@@ -28,7 +28,7 @@ def _count_loop(
     }
     estimate = Estimate(trips, 0.0, trips, trips)
     if bounds is not None:
-        estimate = bounds.bound(estimate, lambda scenario: scenario.trips.get(number, 0.0))
+        estimate = bounds.bound(estimate, lambda scenario: scenario.waits.trips.get(number, 0.0))
     lanes = float(observer.block_lanes()[loop.header].sum())
     entries = float(observer.entries(loop.header).sum())
     return LoopCount(

@@ -20,16 +20,15 @@ from cltrace.kernels.counts.group_sampling import (
 from cltrace.kernels.counts.item_steps import ItemSteps
 from cltrace.kernels.counts.records import (
     BranchSite,
-    ConcurrentLoads,
     Estimate,
     FoldedCount,
     LineCount,
     OperationCount,
     PrivateArray,
 )
+from cltrace.kernels.counts.waits import Waits
 from cltrace.kernels.execute.sites import private_bytes
-from cltrace.kernels.flow.loops import Graph, Loop
-from cltrace.kernels.fold import FoldedKernel, Operation, ReadsAhead
+from cltrace.kernels.fold import FoldedKernel, Operation
 from cltrace.kernels.ir.instructions import Binary, Call, Instruction
 from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.types import VectorType
@@ -130,33 +129,14 @@ class ScaledSample:
         return ItemSteps(self.task, *self._block_totals)
 
     @cached_property
-    def _waiting_steps(self) -> NDArray[np.float64]:
-        """Steps of each block as a warp waits for them, over the launch.
-
-        Where the warps of a GPU's group wait for each other, each waits as long as the one that runs a
-        block most often: in a sum over local memory the first warp works in every step, others in the
-        first ones only.
-        """
-        if self.task.machine.has_item_loops or not self._has_barriers:
-            return self.item_steps.by_block
-        grid = self.run.grid
-        longest = np.maximum.reduceat(self.run.observer.warp_runs, grid.first_warp, axis=1)
-        warps = np.diff(grid.first_warp, append=grid.warps)
-        steps: NDArray[np.float64] = (longest * warps).mean(axis=1) * self.groups
-        return steps
-
-    @property
-    def _has_barriers(self) -> bool:
-        return any(
-            operation.cost is CostClass.BARRIER
-            for block in self.folded_kernel.blocks.values()
-            for operation in block.operations
-        )
+    def waits(self) -> Waits:
+        """What warps of the launch wait for."""
+        return Waits(self.task, self.run, self.item_steps.by_block)
 
     def folded(self) -> tuple[FoldedCount, ...]:
         """Count the operations that the device's compiler leaves, the most frequent first."""
         lanes, _ = self._block_totals
-        steps, waiting = self.item_steps.by_block, self._waiting_steps
+        steps, waiting = self.item_steps.by_block, self.waits.by_block
         by_operation = defaultdict[Operation, list[float]](lambda: [0.0, 0.0, 0.0])
         for number, block in self.folded_kernel.blocks.items():
             if not steps[number]:
@@ -172,35 +152,6 @@ class ScaledSample:
             for operation, totals in by_operation.items()
         )
         return tuple(sorted(rows, key=lambda row: (-row.warp_total, row.cost, row.type)))
-
-    def rounds(self, positions: Mapping[int, int]) -> tuple[ConcurrentLoads, ...]:
-        """Return the loads in flight together. `positions` has the position of each site, by number."""
-        steps = self._waiting_steps
-        waits_by_sites: dict[tuple[int, ...], float] = {}
-        for number, block in self.folded_kernel.blocks.items():
-            per_step = self._single_trips(block.ahead) * float(steps[number])
-            for numbers, count in block.chain.rounds.items():
-                sites = tuple(sorted(positions[site] for site in numbers if site in positions))
-                if sites and steps[number]:
-                    waits_by_sites[sites] = waits_by_sites.get(sites, 0.0) + count * per_step
-        return tuple(ConcurrentLoads(sites, waits) for sites, waits in waits_by_sites.items())
-
-    def _single_trips(self, ahead: ReadsAhead | None) -> float:
-        """Return the factor by which trips that are left over add to the rounds of an unrolled loop."""
-        trips = self.trips.get(ahead.loop, 0.0) if ahead is not None else 0.0
-        return ahead.rounds(trips) * ahead.trips / trips if ahead is not None and trips else 1.0
-
-    @cached_property
-    def trips(self) -> Mapping[int, float]:
-        """The mean number of trips per entry of a work-item, by the number of an executed loop."""
-        graph, observer = self.task.sliced_kernel.graph, self.run.observer
-        lanes = observer.block_lanes()
-        trips: dict[int, float] = {}
-        for number, loop in enumerate(graph.loops):
-            entries = float(observer.entries(loop.header).sum())
-            if entries and lanes[loop.header].any():
-                trips[number] = float(lanes[_trip_blocks(graph, loop)].sum()) / entries
-        return trips
 
     @cached_property
     def operation_totals(self) -> Mapping[_Key, float]:
@@ -286,19 +237,6 @@ class ScaledSample:
         lanes = float((self.run.observer.block_lanes().sum(axis=1) * sizes).sum())
         warps = float((self.run.observer.block_warps().sum(axis=1) * sizes).sum())
         return lanes / (warps * self.task.machine.warp_width) if warps else 1.0
-
-
-def _trip_blocks(graph: Graph, loop: Loop) -> list[int]:
-    """Return blocks that run once per trip of a loop: the first ones of its body.
-
-    A loop that is tested at its end begins with its header. The header of one that is tested at the top
-    runs once more, to leave the loop.
-    """
-    targets = graph.successors[loop.header]
-    body = [target for target in targets if target in loop.blocks]
-    is_test = len(body) < len(targets) and loop.header not in body
-    has_other_ways = any(graph.predecessors[block] != (loop.header,) for block in body)
-    return [loop.header] if not is_test or has_other_ways else body
 
 
 def _operator(item: Instruction) -> tuple[str, int]:

@@ -72,14 +72,7 @@ def find_unknowns(
             for number in taint.blocks
             if not lanes.varies(operands_of(kernel.function.blocks[number].terminator), number)
         },
-        shared_selects={
-            item.result: count
-            for count, lanes in neighbours
-            for number, item in analysis.dependencies.instructions
-            if isinstance(item, Select)
-            and item.result in taint.selects
-            and not lanes.varies((item.condition,), number)
-        },
+        shared_selects=_find_shared_selects(analysis, taint.selects, neighbours),
         segment_trips={
             loop: trips
             for loop, segments in (analysis.segments.items() if taint.blocks else ())
@@ -112,6 +105,21 @@ def _average_trips(
             length_bytes = elements.size_bytes / num_begins
             trips.append(math.ceil(length_bytes / (segment.trip_bytes * lanes)))
     return min(max(min(trips), 1), _MAX_SEGMENT_TRIPS) if trips else None
+
+
+def _find_shared_selects(
+    analysis: KernelAnalysis,
+    selects: frozenset[int],
+    neighbours: Sequence[tuple[int, LaneValues]],
+) -> dict[int, int]:
+    return {
+        item.result: count
+        for count, lanes in neighbours
+        for number, item in analysis.dependencies.instructions
+        if isinstance(item, Select)
+        and item.result in selects
+        and not lanes.varies((item.condition,), number)
+    }
 
 
 def _neighbours(

@@ -1,6 +1,6 @@
 """The blocks of a kernel as a driver's compiler leaves them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -8,7 +8,6 @@ from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.functions import RECIPES
 from cltrace.kernels.costs.operation import (
-    LEFT_SHIFT,
     OF_INTS,
     SUM,
     AddressForm,
@@ -30,6 +29,7 @@ from cltrace.kernels.fold.conversions import conversion_function
 from cltrace.kernels.fold.definitions import Definitions
 from cltrace.kernels.fold.divisions import Divisions
 from cltrace.kernels.fold.folded_kernel import FoldedBlock, FoldedKernel, ReadsAhead
+from cltrace.kernels.fold.fused_pairs import FusedPairs
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.item_loops import is_function_call
 from cltrace.kernels.fold.loop_evolution import (
@@ -65,10 +65,6 @@ from cltrace.kernels.machine import ItemLoops, Machine
 
 _FREE_CONVERSIONS: Final = frozenset({"trunc", "zext", "sext"})
 """Conversions between integers that are parts of the instructions around them."""
-_FUSED_INTO: Final = {"shl": frozenset({"add"})}
-"""Operators that an operation is fused into if nothing else uses its result."""
-_FUSED_ON_CPU: Final = {**_FUSED_INTO, "fmul": frozenset({"fadd", "fsub"})}
-"""The same on a CPU."""
 _CALLED_ANYWAY: Final = frozenset(
     {
         CostClass.SPECIAL, CostClass.BARRIER, CostClass.COLLECTIVE, CostClass.ATOMIC, CostClass.IMAGE,
@@ -100,13 +96,12 @@ class _Folding:
         self._kernel = kernel
         self._function = kernel.function
         values = Definitions.of(kernel)
-        self._uses, self._defined = values.uses, values.defined
+        self._defined = values.defined
         self._divisions = Divisions.of(kernel, has_item_loops=machine.has_item_loops)
-        self._products = frozenset(self._fused_products())
         self._indices = find_index_values(kernel.function, kernel.graph)
         self._has_item_loops = machine.has_item_loops
         self._calls_functions = machine.item_loops is ItemLoops.LOOPS
-        self._fused_into = _FUSED_ON_CPU if machine.has_item_loops else _FUSED_INTO
+        self._fused = FusedPairs(kernel, values, is_cpu=machine.has_item_loops)
         self._contraction = Contraction.of(kernel, values)
         self._wide: WideIntegers | None = None
         self._address_forms: Mapping[int, AddressForm] = {}
@@ -133,16 +128,6 @@ class _Folding:
             number: replace(block, chain=_fused(block.chain)) for number, block in blocks.items()
         }
 
-    def _fused_products(self) -> Iterator[int]:
-        """Yield products of integers with a single use: one instruction multiplies and adds."""
-        for number in self._kernel.graph.order:
-            for item in self._function.blocks[number].instructions:
-                match item:
-                    case Binary(result, "mul", _, _, _) if self._uses[result] == 1:
-                        yield result
-                    case _:
-                        pass
-
     def _block(self, number: int) -> FoldedBlock:
         check_cpu_limit()
         block = self._function.blocks[number]
@@ -152,17 +137,10 @@ class _Folding:
             return FoldedBlock(operations, self._chain(number))
         operations = self._trip_operations(loop, number)
         chain, in_flight = self._trip_chain(loop, number, sum(operations.values()))
-        return FoldedBlock(operations, chain, self._reads_ahead(number, in_flight))
-
-    def _reads_ahead(self, number: int, in_flight: float) -> ReadsAhead | None:
-        """Return how the partly unrolled loop around a block overlaps its rounds of reads."""
-        loop, copies = self._kernel.graph.loop_of[number], in_flight
-        while loop in self._loops and self._loops[loop].is_whole:
-            copies /= self._loops[loop].trips
-            loop = self._kernel.graph.loops[loop].parent
-        if loop not in self._loops or copies <= 1.0 or self._has_item_loops:
-            return None
-        return ReadsAhead(loop, self._loops[loop].trips, copies)
+        ahead = None
+        if in_flight > 1.0 and not self._has_item_loops:
+            ahead = _reads_ahead(self._kernel, self._loops, number, in_flight)
+        return FoldedBlock(operations, chain, ahead)
 
     def _trip_chain(
         self, loop: UnrolledLoop, number: int, operations: float
@@ -285,7 +263,7 @@ class _Folding:
                 return True
             case Binary() if self._wide is not None and self._wide.is_half(item):
                 return True
-            case Binary() if self._is_fused_binary(item):
+            case Binary() if self._fused.is_part(item):
                 return True
             case _:
                 return result_of(item) in self._free or result_of(item) in self._joined
@@ -301,30 +279,23 @@ class _Folding:
             return replace(operation, function=function)
         if isinstance(item, Call) and (name := base_name(demangle(item.callee))) in RECIPES:
             return replace(operation, function=name)
-        if isinstance(item, Binary) and item.operator in self._fused_into:
-            is_literal = item.right in self._contraction.constants
-            return replace(operation, function=LEFT_SHIFT) if is_literal else operation
-        if isinstance(item, Binary) and self._is_scaled_sum(item):
-            return replace(operation, cost=CostClass.INT_LOGIC)
+        if isinstance(item, Binary) and item.operator in {"shl", "add"}:
+            return self._fused.shifted(operation, item)
         return self._contraction.contracted(operation, item)
 
-    def _is_scaled_sum(self, item: Binary) -> bool:
-        """Return True for a sum with a shifted number, which the pipe of logic executes."""
-        return item.operator == "add" and any(
-            isinstance(part := self._defined.get(slot), Binary)
-            and part.operator in self._fused_into
-            and self._is_fused_binary(part)
-            for slot in (item.left, item.right)
-        )
 
-    def _is_fused_binary(self, item: Binary) -> bool:
-        """Return True for an operation that is one instruction with a neighbouring sum or product."""
-        if item.operator == "add":
-            return item.left in self._products or item.right in self._products
-        user = self._contraction.users.get(item.result)
-        operators = self._fused_into.get(item.operator, frozenset())
-        is_single = self._uses[item.result] == 1
-        return is_single and isinstance(user, Binary) and user.operator in operators
+def _reads_ahead(
+    kernel: PreparedKernel, loops: Mapping[int, UnrolledLoop], number: int, in_flight: float
+) -> ReadsAhead | None:
+    """Return how the partly unrolled loop around a block overlaps its rounds of reads.
+
+    `in_flight` are the trips of all loops around it whose reads are in flight together.
+    """
+    loop, copies = kernel.graph.loop_of[number], in_flight
+    while loop in loops and loops[loop].is_whole:
+        copies /= loops[loop].trips
+        loop = kernel.graph.loops[loop].parent
+    return ReadsAhead(loop, loops[loop].trips, copies) if loop in loops and copies > 1 else None
 
 
 def _is_register(defined: Mapping[int, Instruction], pointer: int) -> bool:

@@ -57,10 +57,7 @@ def _gpu_times(
     # A warp does not use the caches while it waits: alone on its unit, it takes both times.
     waiting = latency + chains + levels / demand.unit_warps
     moving = overlap((levels, waiting), _waiting_norm(demand, costs, memory, levels))
-    working = overlap(pipes.values(), costs["p pipes"])
-    # Operations of a chain take their issue slots while a warp that is alone waits for them.
-    alone = _solitude(demand)
-    working -= alone * min(alone * working, chains)
+    working = _working(demand, overlap(pipes.values(), costs["p pipes"]), chains)
     data = overlap((local, moving), costs["p body"])
     body = overlap((working, data), body_norm)
     delay = arrival_times(arrival, costs.constants)
@@ -111,6 +108,15 @@ def _phase_separation(demand: Demand, phases: float) -> float:
 def _solitude(demand: Demand) -> float:
     """Return 1 for a single warp on each scheduler of a compute unit, falling to 0 for many."""
     return min(1.0, _SCHEDULERS / demand.unit_warps)
+
+
+def _working(demand: Demand, pipes: float, chains: float) -> float:
+    """Return the time of the pipes beside that of the chains of a warp that is alone.
+
+    It waits for the operations of its chains while they take their issue slots.
+    """
+    alone = _solitude(demand)
+    return pipes - alone * min(alone * pipes, chains)
 
 
 def _lock_step(demand: Demand, costs: Costs) -> float:
