@@ -31,6 +31,8 @@ FAR: Final = 2.0
 LONG_BYTES: Final = 64 << 10
 """Transfers of at least this size are judged by their quotient."""
 _RESAMPLES: Final = 1_000
+_TRANSFERS: Final = "transfers"
+"""Name under which transfers are predicted."""
 _Floats: TypeAlias = NDArray[np.float64]
 _TimedLaunches: TypeAlias = Sequence[tuple[SetTiming, SetLaunch | None]]
 """Timings with the launches of the set that they belong to; None where the set has none any more."""
@@ -100,6 +102,11 @@ class Evaluation:
     refused: Mapping[str, str]
     """By launch: the reason why it cannot be counted."""
 
+    @property
+    def are_transfers(self) -> bool:
+        """True for transfers, whose `sizes` are bytes, False for launches."""
+        return _TRANSFERS in self.predicted_ns
+
 
 def evaluate(measurements: Measurements, profile: DeviceProfile) -> Evaluation:
     """Predict all launches of a set.
@@ -159,10 +166,10 @@ def _evaluate_transfers(timed: _TimedLaunches, profile: DeviceProfile) -> Evalua
     for timing, launch in timed:
         if launch is None or not isinstance(launch.work, Transfer):
             refused[timing.name] = "the set has no such transfer any more since it was measured"
-            table.add("transfers", None, None)
+            table.add(_TRANSFERS, None, None)
             is_long.append(True)
         else:
-            table.add("transfers", model.predict(launch.work), None)
+            table.add(_TRANSFERS, model.predict(launch.work), None)
             is_long.append(launch.work.size_bytes >= LONG_BYTES)
     return table.evaluation(timed, refused, is_long)
 

@@ -9,7 +9,7 @@ import numpy as np
 from cltrace.predict.accuracy import Evaluation
 from cltrace.predict.trace_accuracy import TraceAccuracy
 from cltrace.report.figures import BLUE, name_figure, write_figure
-from cltrace.report.kernel_figures import draw_kernels
+from cltrace.report.kernel_figures import draw_kernels, show_launch_sizes
 from cltrace.report.quotient_figures import draw_histograms
 
 if TYPE_CHECKING:  # slow to load: the verb loads it when it draws
@@ -91,8 +91,8 @@ def draw_sizes(evaluation: Evaluation) -> "Figure":
         ]
         style = "k-" if name == "measured" else "o--"
         axis.plot(2.0**sizes, medians, style, markersize=3, linewidth=1, label=name)
-    axis.set(yscale="log", xlabel="work-items, or bytes", ylabel="median, µs")
-    axis.set_xscale("log", base=2)
+    axis.set(yscale="log", ylabel="median, µs")
+    show_launch_sizes(axis, evaluation)
     axis.tick_params(labelsize=_SMALL)
     axis.legend(frameon=False, fontsize=8)
     return figure

@@ -41,12 +41,12 @@ def name_figure(figure: "Figure", title: str, origin: str, note: str = "") -> No
     figure.supxlabel(below, fontsize=_ORIGIN_SIZE, color=_ORIGIN_COLOR)
 
 
-def show_sizes(axis: "Axes") -> None:
+def show_sizes(axis: "Axes", max_ticks: int = _TICKS) -> None:
     """Make the x axis logarithmic, with sizes in bytes at its ticks: 4 KiB, 64 KiB."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: PLC0415 - slow
 
     axis.set_xscale("log", base=2)
-    axis.xaxis.set_major_locator(LogLocator(base=2, numticks=_TICKS))
+    axis.xaxis.set_major_locator(LogLocator(base=2, numticks=max_ticks))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _tick_text(size, Unit.BYTES)))
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cltrace.predict.accuracy import Evaluation
 from cltrace.predict.models import DEFAULT
 from cltrace.predict.quotients import quotient
-from cltrace.report.figures import BAND, BAND_COLOR, BLUE, plain_text
+from cltrace.report.figures import BAND, BAND_COLOR, BLUE, plain_text, show_sizes
 
 if TYPE_CHECKING:  # slow to load: the verb loads it when it draws
     from matplotlib.axes import Axes
@@ -21,6 +21,8 @@ _MIN_SIZES: Final = 2
 _MIN_TOP: Final = 2.0
 _SIZE_MARK: Final = " 2^"
 """Text after the kernel in the names of launches of the evaluation suite."""
+_SIZE_TICKS: Final = 5
+"""Ticks of sizes in bytes for which a small figure has room."""
 _MAX_TITLE: Final = 40
 _INTERVAL_COLOR: Final = "#a9c4de"
 
@@ -87,8 +89,16 @@ def _draw_kernel(
     axis.errorbar(
         sizes, q, spread, fmt="o", markersize=3, color=BLUE, elinewidth=0.8, capsize=2, zorder=3
     )
-    axis.set_xscale("log", base=2)
+    show_launch_sizes(axis, evaluation)
     axis.set_ylim(0, max(_MIN_TOP, 1.1 * float(q.max())))
-    axis.set_xlabel("work-items, or bytes", fontsize=8)
     axis.set_ylabel(f"{model} / measured", fontsize=8)
     axis.tick_params(labelsize=8)
+
+
+def show_launch_sizes(axis: "Axes", evaluation: Evaluation) -> None:
+    """Make the x axis logarithmic: work-items, or sizes in bytes of transfers."""
+    if evaluation.are_transfers:
+        show_sizes(axis, _SIZE_TICKS)
+    else:
+        axis.set_xscale("log", base=2)
+    axis.set_xlabel("size" if evaluation.are_transfers else "work-items", fontsize=8)

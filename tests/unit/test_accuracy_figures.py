@@ -122,7 +122,7 @@ def test_every_figure_says_its_device_and_date(tmp_path: Path) -> None:
 def test_times_by_size_are_lines_of_powers_of_two() -> None:
     axis: Any = draw_sizes(evaluation()).axes[0]
     assert axis.lines[0].get_xdata().tolist() == [1024, 2048, 4096, 8192]
-    assert axis.get_xlabel() == "work-items, or bytes"
+    assert axis.get_xlabel() == "work-items"
 
 
 def test_scores_are_points_as_their_axis_is_logarithmic() -> None:
@@ -132,3 +132,16 @@ def test_scores_are_points_as_their_axis_is_logarithmic() -> None:
     assert reference.device.name in picture
     assert "speed-up over" in picture
     assert score_picture([reference, reference], reference).svg.decode() == picture
+
+
+def test_sizes_of_transfers_are_bytes_and_those_of_launches_work_items() -> None:
+    launches = evaluation()
+    predicted = {"transfers": launches.predicted_ns["overlap"]}
+    transfers = replace(launches, predicted_ns=predicted, bounds_ns={})
+    for drawn, label, has_units in ((launches, "work-items", False), (transfers, "size", True)):
+        figure = draw_sizes(drawn)
+        figure.canvas.draw()
+        axis = figure.axes[0]
+        assert axis.get_xlabel() == label
+        ticks = [tick.get_text() for tick in axis.get_xticklabels()]
+        assert any(text.endswith("iB") for text in ticks) is has_units
