@@ -84,7 +84,7 @@ def test_integers(expression: str, expected: dict[CostName, float]) -> None:
     [
         ("int", "(float)x", (1, 0)),
         ("uchar", "(float)x", (1, 0)),
-        ("short", "(float)x", (1, 0)),
+        ("short", "(float)x", (0, 1)),
         ("int", "(float)(short)x", (0, 1)),
         ("uchar4", "(float)x.z", (2, 0)),
         ("uchar4", "convert_float4(x).z", (8, 0)),
@@ -93,7 +93,7 @@ def test_integers(expression: str, expected: dict[CostName, float]) -> None:
 def test_integers_become_numbers_with_a_fraction(
     kind: str, expression: str, expected: tuple[int, int]
 ) -> None:
-    """One that shares a register with others is cut out first; the sign of a narrow one is special."""
+    """Bytes that share a register are cut out first; the sign of a narrow number is special."""
     found = operations(expression, kind, "float")
     assert (found.get(LOGIC, 0), found.get(CONVERSION, 0)) == expected
 

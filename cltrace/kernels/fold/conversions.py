@@ -1,9 +1,9 @@
 """Conversions of integers to numbers with a fraction, by what a GPU executes for them.
 
-Checked on what NVIDIA's assembler makes of the driver's PTX: an integer of 32 bits, one without a sign
-of 8 or 16 bits, and one with a sign that was read from memory take one instruction of the pipe of logic
-(`I2FP`). An element of a vector of 8 or 16 bits is cut out of its register first (`PRMT`). A number of
-8 or 16 bits with a sign that was computed is converted by the pipe of special functions (`I2F`).
+Checked on what NVIDIA's assembler makes of the driver's PTX: an integer of 32 bits, and one of 8 or 16
+bits without a sign, take one instruction of the pipe of logic (`I2FP`). An element of a vector without
+signs is cut out of its register first (`PRMT`). A number of 8 or 16 bits with a sign is converted by the
+pipe of special functions (`I2F`), which takes it from a part of a register as well.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,6 @@ from cltrace.kernels.ir.instructions import (
     Convert,
     ExtractElement,
     Instruction,
-    Load,
     Terminator,
 )
 from cltrace.kernels.ir.types import FloatType, IntegerType, Type, VectorType, element_of
@@ -59,7 +58,7 @@ def _function(
         return None
     if element.bits == _REGISTER_BITS:
         return TO_FLOAT
-    if is_signed and not isinstance(origin, Load | ExtractElement):
+    if is_signed:
         return None
     is_part = isinstance(source, VectorType) or isinstance(origin, ExtractElement)
     return PART_TO_FLOAT if is_part else TO_FLOAT
