@@ -10,6 +10,7 @@ from cltrace.kernels.counts.group_sampling import GroupExecution
 from cltrace.kernels.counts.records import AccessSite, Estimate, Footprint, Pattern
 from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.state import Site
+from cltrace.kernels.fold import FoldedKernel
 from cltrace.kernels.ir.types import LOCAL, PRIVATE, SPACE_NAMES
 
 _MIN_USED_SHARE: Final = 0.5
@@ -82,9 +83,14 @@ def _build_site(
         is_assumed=site.number in sample.task.unknowns.sites,
         loop=sample.task.sliced_kernel.graph.loop_of[site.block],
         texel_passes=sample.run.state.texel_passes.get(site.number, 0.0),
-        is_register=space == PRIVATE and site.number not in folded.private_memory,
+        is_register=_is_register(site.number, space, folded),
         is_summable=site.number in folded.summable_atomics,
     )
+
+
+def _is_register(site: int, space: int, folded: FoldedKernel) -> bool:
+    is_kept = site in folded.private_memory
+    return site in folded.literal_sites or (space == PRIVATE and not is_kept)
 
 
 def _contention(

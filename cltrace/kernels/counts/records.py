@@ -108,7 +108,8 @@ class AccessSite:
     number of requests that touch each distinct sector. `is_assumed` is True if the address depends on
     unknown contents. `loop` is the number of the innermost loop around the access, -1 without one.
     `texel_passes` are the passes through a unit for images that a read takes, 0 for other accesses.
-    `is_register` is True for private variables that a GPU's compiler keeps in registers.
+    `is_register` is True for private variables that a GPU's compiler keeps in registers, and for constant
+    memory that it makes literals.
     `is_summable` is True for atomic operations that could be added up first: their order does not matter,
     and nothing uses their results.
     """

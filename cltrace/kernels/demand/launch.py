@@ -12,6 +12,7 @@ from cltrace.kernels.counts.records import (
     FoldedCount,
     Imbalance,
     Pattern,
+    SharedSectors,
 )
 from cltrace.kernels.demand.operations import ACCESS, Pipe, cost_names, pipe_of
 from cltrace.kernels.demand.private_traffic import in_private_memory, private_traffic
@@ -154,8 +155,9 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
     near = [site for site in counts.sites if site.space not in _OFF_UNIT]
     waves = max(counts.groups / wave_groups, 1.0)
     own = tuple(private_traffic(counts))
-    shared = tuple(region_traffic(region, counts, waves) for region in counts.regions)
-    sites = (*(region.sites for region in counts.regions), *(positions for _, positions in own))
+    regions = _regions_in_memory(counts)
+    shared = tuple(region_traffic(region, counts, waves) for region in regions)
+    sites = (*(region.sites for region in regions), *(positions for _, positions in own))
     warps = max(counts.warps, 1.0)
     reads = tuple(_reads(counts, sites, warps))
     traffic = tuple(with_neighbours((*shared, *(region for region, _ in own)), reads, warps))
@@ -184,6 +186,15 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         has_item_loops=machine.has_item_loops,
         imbalance=counts.imbalance,
     )
+
+
+def _regions_in_memory(counts: KernelCounts) -> Sequence[SharedSectors]:
+    """Return the regions without those that a compiler makes literals."""
+    return [
+        region
+        for region in counts.regions
+        if not all(counts.sites[position].is_register for position in region.sites)
+    ]
 
 
 def _work(counts: KernelCounts, measured: Container[CostName]) -> Iterator[Work]:
@@ -245,7 +256,7 @@ def _reads(
 def _is_far(site: AccessSite, machine: Machine) -> bool:
     """Return True for an access of a near cache by plain loads and stores."""
     is_far = site.space in _OFF_UNIT or _is_kept(site, machine)
-    return is_far and not _texel_passes(site, machine)
+    return is_far and not site.is_register and not _texel_passes(site, machine)
 
 
 def _texel_passes(site: AccessSite, machine: Machine) -> float:

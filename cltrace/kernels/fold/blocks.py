@@ -32,6 +32,7 @@ from cltrace.kernels.fold.folded_kernel import FoldedBlock, FoldedKernel, ReadsA
 from cltrace.kernels.fold.fused_pairs import FusedPairs
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.item_loops import is_function_call
+from cltrace.kernels.fold.literal_reads import LiteralReads, find_literal_reads
 from cltrace.kernels.fold.loop_evolution import (
     Evolution,
     find_counter_values,
@@ -77,12 +78,14 @@ _CALLED_ANYWAY: Final = frozenset(
 def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
     """Return a kernel as the compiler of a machine leaves it."""
     loops = find_unrolled_loops(kernel, machine)
-    private, shared = frozenset[int](), frozenset[int]()
+    private, shared, literals = frozenset[int](), frozenset[int](), LiteralReads()
     if not machine.has_item_loops:
         private = find_private_memory_sites(kernel, loops)
         shared = find_shared_atomics(kernel)
-    blocks = _Folding(kernel, machine, loops, private).blocks()
-    return FoldedKernel(blocks, private, shared, find_summable_atomics(kernel))
+        literals = find_literal_reads(kernel, loops)
+    blocks = _Folding(kernel, machine, loops, private, literals.values).blocks()
+    atomics = find_summable_atomics(kernel)
+    return FoldedKernel(blocks, private, shared, atomics, literals.sites)
 
 
 class _Folding:
@@ -92,6 +95,7 @@ class _Folding:
         machine: Machine,
         loops: Mapping[int, UnrolledLoop],
         private_memory: frozenset[int],
+        literals: frozenset[int],
     ) -> None:
         self._kernel = kernel
         self._function = kernel.function
@@ -112,9 +116,8 @@ class _Folding:
             self._wide = WideIntegers(kernel.function, self._defined)
             addresses = Addresses(kernel, values)
             self._address_forms, self._free = addresses.forms, addresses.free
-            self._joined = ThreeInputs(
-                kernel, values, addresses.free
-            ).parts | find_predicated_selects(kernel, values)
+            joined = ThreeInputs(kernel, values, addresses.free).parts
+            self._joined = joined | find_predicated_selects(kernel, values) | literals
         self._loops = loops
         self._order = MemoryOrder(kernel, private_memory)
         self._shared_rounds, self._in_line = _blocks_together(kernel, machine, loops, self._order)
@@ -255,8 +258,8 @@ class _Folding:
                 return True
             case Offset() if self._address_forms.get(item.result) is AddressForm.NEAR:
                 return True
-            case Load(_, _, pointer, space, _) | Store(_, _, pointer, space, _):
-                return space == PRIVATE and _is_register(self._defined, pointer)
+            case Load(_, _, pointer, space, _) | Store(_, _, pointer, space, _) if space == PRIVATE:
+                return _is_register(self._defined, pointer)
             case Binary() | Negate() | Call() if (
                 not self._has_item_loops and self._contraction.is_part(item)
             ):

@@ -56,9 +56,11 @@ class FoldedKernel:
     `private_memory` are the numbers of the sites of private variables that a GPU keeps in memory,
     `shared_atomics` those at which a GPU's warp makes one atomic operation; there are none on a CPU.
     `summable_atomics` are those of atomic operations that a program could add up first.
+    `literal_sites` are those of reads of constant memory that a GPU's compiler makes literals.
     """
 
     blocks: Mapping[int, FoldedBlock]
     private_memory: frozenset[int]
     shared_atomics: frozenset[int]
     summable_atomics: frozenset[int]
+    literal_sites: frozenset[int] = frozenset()
