@@ -76,7 +76,7 @@ function maxProseWidth(columnCount) {
 function withCode(cell, unit, codes) {
   const row = cell.getRow().getData();
   const lines = codes.filter(({ key }) => row[key]).map(({ key, header }) =>
-    element("div", { className: "code-line" }, element("b", {}, header), element("code", {}, valueText(row[key], "code"))),
+    element("div", { className: "code-line" }, element("strong", {}, header), element("code", {}, valueText(row[key], "code"))),
   );
   return element("div", {}, element("span", {}, valueText(cell.getValue(), unit)), ...lines);
 }
