@@ -145,9 +145,9 @@ queue.finish()
     ),
     "pageable-copy": (
         """
-host = np.zeros(1 << 20, np.float32); there = buffer(host.nbytes)
-for _ in range(10):
-    cl.enqueue_copy(queue, there, host)
+host = np.zeros(1 << 20, np.float32); there = [buffer(host.nbytes) for _ in range(10)]
+for one in there:
+    cl.enqueue_copy(queue, one, host)
 """,
         """
 host = np.zeros(1 << 20, np.float32)
