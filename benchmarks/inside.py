@@ -10,11 +10,12 @@ size is opened in headless Chromium, as often; without Chromium or playwright it
 import argparse
 import json
 import platform
-import shutil
 import statistics
 import tempfile
 import time
 from pathlib import Path
+
+from browsers import chromium, open_tab
 
 import cltrace
 from cltrace.kernels import BufferArgument, parse
@@ -78,22 +79,13 @@ def spread(values: list[float]) -> str:
 
 def opening_seconds(page: Path, rounds: int) -> list[float]:
     """Return the seconds until a browser has drawn the page; none without a browser."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    try:
-        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - may be absent
-    except ImportError:
-        return []
-    if chromium is None:
-        return []
     seconds = []
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for _ in range(rounds):
-            tab = browser.new_page(viewport={"width": 1400, "height": 860})
+    with chromium() as browser:
+        for _ in range(rounds if browser is not None else 0):
+            tab = open_tab(browser)
             tab.goto(page.as_uri(), timeout=120_000)
             seconds.append(tab.evaluate(DRAWN) / 1000)
             tab.close()
-        browser.close()
     return seconds
 
 

@@ -9,19 +9,18 @@ frame by frame. Without Chromium or playwright only the writing is measured.
 import argparse
 import json
 import platform
-import shutil
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
+from browsers import chromium, open_tab
 from samples import PROGRAMS, clock_reading_ns, spread, use
 
 import cltrace
 
 CLTRACE = [sys.executable, "-m", "cltrace"]
 MB = 1_000_000
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 ZOOM = """async () => {
     const {timeline} = cltrace, frames = [];
     timeline.paintTimes.length = 0;
@@ -82,20 +81,14 @@ def figures(commands: int, scratch: Path, rounds: int) -> dict[str, object]:
 
 def in_browser(page: Path) -> dict[str, object]:
     """How the page does in a browser; empty without one."""
-    try:
-        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - may be absent
-    except ImportError:
-        return {}
-    if CHROMIUM is None:
-        return {}
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        tab = browser.new_page(viewport={"width": 1400, "height": 860})
+    with chromium() as browser:
+        if browser is None:
+            return {}
+        tab = open_tab(browser)
         tab.goto(page.as_uri())
         tab.wait_for_selector("html[data-ready=yes]", state="attached", timeout=120_000)
         found: dict[str, object] = tab.evaluate(ZOOM)
         ready_ms = tab.evaluate("performance.getEntriesByName('ready')[0].startTime")
-        browser.close()
     return {"ready, ms": ready_ms, **found}
 
 

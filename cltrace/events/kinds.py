@@ -18,7 +18,7 @@ class CallFlag(IntFlag):
     TO_HOST = 16
     """A migration to the host, instead of the device of its queue."""
     SAME_DATA = 32
-    """A write of what its thread last wrote to the same range of the buffer, by a sample of bytes."""
+    """A write of what its thread last wrote to the same range of the buffer."""
 
 
 class StampFault(IntFlag):

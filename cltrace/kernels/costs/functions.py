@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.kernels.costs.operation import LITERAL_POWER
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
@@ -23,12 +25,15 @@ class Recipe:
     double: int = 0
 
 
+SATURATING: Final = frozenset(
+    {"add_sat", "sub_sat", "llvm.sadd.sat", "llvm.ssub.sat", "llvm.uadd.sat", "llvm.usub.sat"}
+)
+"""Functions of sums that saturate."""
 RECIPES: Final[Mapping[str, Recipe]] = {
     **dict.fromkeys(("popcount", "llvm.ctpop", "clz", "llvm.ctlz"), Recipe(0, 0, 1)),
     **dict.fromkeys(("ctz", "llvm.cttz"), Recipe(0, 1, 1)),
-    **dict.fromkeys(("add_sat", "sub_sat"), Recipe(2, 6)),
-    **dict.fromkeys(("llvm.sadd.sat", "llvm.ssub.sat"), Recipe(2, 6)),
-    **dict.fromkeys(("llvm.uadd.sat", "llvm.usub.sat"), Recipe(2, 6)),
+    **dict.fromkeys(SATURATING, Recipe(2, 6)),
+    LITERAL_POWER: Recipe(3, 1),
     "hadd": Recipe(1, 3),
     "rhadd": Recipe(1, 4),
     "clamp": Recipe(0, 2),
@@ -57,6 +62,7 @@ DOUBLE_RECIPES: Final[Mapping[str, Recipe]] = {
     "pow": Recipe(140, 32, 6, 130),
     "powr": Recipe(140, 32, 6, 130),
     "rsqrt": Recipe(12, 1, 1, 6),
+    LITERAL_POWER: Recipe(0, 1, 0, 3),
 }
 """Recipes of functions of `double`."""
 BESIDE: Final[Mapping[str, Recipe]] = {

@@ -8,7 +8,13 @@ from typing import Final
 
 from cltrace.events.cost_names import CostName
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.functions import DOUBLE_RECIPES, NARROW_SATURATION, RECIPES, Recipe
+from cltrace.kernels.costs.functions import (
+    DOUBLE_RECIPES,
+    NARROW_SATURATION,
+    RECIPES,
+    SATURATING,
+    Recipe,
+)
 from cltrace.kernels.costs.operation import (
     INVARIANT_DIVISOR,
     INVERTED,
@@ -65,7 +71,7 @@ _ARITHMETIC: Final[Mapping[CostClass, CostName]] = {
 }
 """Name of the cost of each class. Classes that are missing here cost what memory takes for them."""
 _FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "sincos": ("sin", "cos"),
+    "sincos": ("sin", "cos"), LITERAL_POWER: ("multiply", "multiply", "multiply"),
     "powr": ("pow",), "pown": ("pow",), "rootn": ("pow",),
     "exp10": ("exp",), "expm1": ("exp",),
     "log10": ("log",), "log1p": ("log",),
@@ -104,7 +110,6 @@ _INVERTED: Final = (_SLOT,) * 3
 _INSTRUCTIONS: Final[Mapping[str, tuple[CostName, ...]]] = {
     TO_FLOAT: (LOGIC,),
     PART_TO_FLOAT: (LOGIC, LOGIC),
-    LITERAL_POWER: (_SLOT, _SLOT, _SLOT, LOGIC),
 }
 """Names of the costs of what a GPU executes as a few instructions, by function."""
 _SHIFTS: Final = {SHIFT: LOGIC, LEFT_SHIFT: _INT_MULTIPLY}
@@ -160,7 +165,7 @@ def _gpu_names(row: FoldedCount) -> tuple[CostName, ...] | None:
 def _recipe(row: FoldedCount) -> Recipe | None:
     if row.type == "double":
         return DOUBLE_RECIPES.get(row.function)
-    if row.function.endswith("_sat") and row.type in _NARROW:
+    if row.function in SATURATING and row.type in _NARROW:
         return NARROW_SATURATION
     return RECIPES.get(row.function)
 

@@ -58,28 +58,24 @@ class SourceConditions:
 
     def _begin_of(self, at: int) -> int:
         """Return the begin of the operand of `&&`, `||`, or of parentheses, that a position is in."""
-        depth = 0
-        for position in range(at - 1, -1, -1):
-            sign = self._code[position]
-            if sign == ord(")"):
-                depth += 1
-            elif sign == ord("("):
-                depth -= 1
-            if depth < 0 or (not depth and self._ends_operand(position)):
-                return position + 1
-        return 0
+        return self._edge(range(at - 1, -1, -1), b")(", -1) + 1
 
     def _end_of(self, at: int) -> int:
+        return self._edge(range(at, len(self._code)), b"()", len(self._code))
+
+    def _edge(self, positions: range, parentheses: bytes, default: int) -> int:
+        """Return the first position that is outside of an operand, `default` if none is.
+
+        `parentheses` are those that begin and end an inner part in the order of the positions.
+        """
+        begin, end = parentheses
         depth = 0
-        for position in range(at, len(self._code)):
+        for position in positions:
             sign = self._code[position]
-            if sign == ord("("):
-                depth += 1
-            elif sign == ord(")"):
-                depth -= 1
+            depth += (sign == begin) - (sign == end)
             if depth < 0 or (not depth and self._ends_operand(position)):
                 return position
-        return len(self._code)
+        return default
 
     def _ends_operand(self, position: int) -> bool:
         """Return True for a sign that stands between the conditions of a statement."""

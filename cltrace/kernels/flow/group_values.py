@@ -68,7 +68,7 @@ class LaneValues:
 
 
 def find_lane_values(
-    dependencies: DataDependencies, taint: Taint, flat: frozenset[int] = frozenset()
+    dependencies: DataDependencies, taint: Taint, flat: frozenset[int]
 ) -> LaneValues:
     """Return what differs between the work-items of a group, where `taint` is unknown.
 

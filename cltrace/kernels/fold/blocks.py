@@ -78,12 +78,13 @@ _CALLED_ANYWAY: Final = frozenset(
 def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
     """Return a kernel as the compiler of a machine leaves it."""
     loops = find_unrolled_loops(kernel, machine)
+    values = Definitions.of(kernel)
     private, shared, literals = frozenset[int](), frozenset[int](), LiteralReads()
     if not machine.has_item_loops:
         private = find_private_memory_sites(kernel, loops)
         shared = find_shared_atomics(kernel)
-        literals = find_literal_reads(kernel, loops)
-    blocks = _Folding(kernel, machine, loops, private, literals.values).blocks()
+        literals = find_literal_reads(kernel, values, loops)
+    blocks = _Folding(kernel, values, machine, loops, private, literals.values).blocks()
     atomics = find_summable_atomics(kernel)
     return FoldedKernel(blocks, private, shared, atomics, literals.sites)
 
@@ -92,6 +93,7 @@ class _Folding:
     def __init__(
         self,
         kernel: PreparedKernel,
+        values: Definitions,
         machine: Machine,
         loops: Mapping[int, UnrolledLoop],
         private_memory: frozenset[int],
@@ -99,7 +101,6 @@ class _Folding:
     ) -> None:
         self._kernel = kernel
         self._function = kernel.function
-        values = Definitions.of(kernel)
         self._defined = values.defined
         self._divisions = Divisions.of(kernel, has_item_loops=machine.has_item_loops)
         self._indices = find_index_values(kernel.function, kernel.graph)

@@ -11,6 +11,7 @@ from typing import Final
 
 from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.costs.operation import PART_TO_FLOAT, TO_FLOAT
+from cltrace.kernels.fold.wide_integers import REGISTER_BITS
 from cltrace.kernels.ir.instructions import (
     Call,
     Convert,
@@ -20,7 +21,6 @@ from cltrace.kernels.ir.instructions import (
 )
 from cltrace.kernels.ir.types import FloatType, IntegerType, Type, VectorType, element_of
 
-_REGISTER_BITS: Final = 32
 _SIGNED_PARTS: Final = frozenset({"a", "c", "s"})
 """The ABI's letters of integers with a sign that are narrower than a register."""
 
@@ -54,9 +54,9 @@ def _function(
     element, fraction = element_of(source), element_of(result)
     if not isinstance(element, IntegerType) or not isinstance(fraction, FloatType):
         return None
-    if max(element.bits, fraction.bits) > _REGISTER_BITS:
+    if max(element.bits, fraction.bits) > REGISTER_BITS:
         return None
-    if element.bits == _REGISTER_BITS:
+    if element.bits == REGISTER_BITS:
         return TO_FLOAT
     if is_signed:
         return None

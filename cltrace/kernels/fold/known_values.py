@@ -8,6 +8,8 @@ from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.paths import reached_from
+from cltrace.kernels.fold.periodic_values import find_periodic_values
+from cltrace.kernels.fold.unrolling import UnrolledLoop
 from cltrace.kernels.ir.instructions import (
     Allocate,
     Binary,
@@ -35,6 +37,7 @@ class KnownValues:
     """The values of a kernel, and which of them a compiler knows. Phis are values of their blocks."""
 
     def __init__(self, kernel: PreparedKernel) -> None:
+        self._kernel = kernel
         self._constants = frozenset(item.slot for item in kernel.function.constants)
         self._instructions: list[Instruction] = []
         self._phis: list[tuple[int, Phi]] = []
@@ -67,11 +70,14 @@ class KnownValues:
                     into.setdefault(slot, set()).add(item.result)
         return {slot: frozenset(variables) for slot, variables in into.items()}
 
-    def unknown(self, whole_headers: set[int], periodic: frozenset[int]) -> frozenset[int]:
-        """Return the values that a compiler does not know when the loops of some headers are unrolled.
-
-        It knows the periodic values.
-        """
+    def unknown(self, unrolled: Mapping[int, UnrolledLoop]) -> frozenset[int]:
+        """Return the values that a compiler does not know once it has unrolled some loops, by number."""
+        whole_headers = {
+            self._kernel.graph.loops[number].header
+            for number, loop in unrolled.items()
+            if loop.is_whole
+        }
+        periodic = find_periodic_values(self._kernel, unrolled)
         users: dict[int, list[int]] = {}
         begins: list[int] = []
         defined = set(self._constants)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.paths import reached_from
+from cltrace.kernels.fold.definitions import Definitions
 from cltrace.kernels.fold.known_values import KnownValues
-from cltrace.kernels.fold.periodic_values import find_periodic_values
 from cltrace.kernels.fold.unrolling import UnrolledLoop
 from cltrace.kernels.ir.instructions import Load
 from cltrace.kernels.ir.types import CONSTANT
-from cltrace.kernels.ir.uses import operands_of, result_of
+from cltrace.kernels.ir.uses import result_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +27,19 @@ class LiteralReads:
 
 
 def find_literal_reads(
-    kernel: PreparedKernel, unrolled: Mapping[int, UnrolledLoop]
+    kernel: PreparedKernel, values: Definitions, unrolled: Mapping[int, UnrolledLoop]
 ) -> LiteralReads:
     """Return the reads of constant memory whose places a compiler knows."""
-    items = [
+    tables = [
         item
-        for number in kernel.graph.order
-        for item in kernel.function.blocks[number].instructions
+        for item in values.defined.values()
+        if isinstance(item, Load) and item.space == CONSTANT
     ]
-    tables = [item for item in items if isinstance(item, Load) and item.space == CONSTANT]
     if not tables:
         return LiteralReads()
-    whole = {kernel.graph.loops[number].header for number in unrolled if unrolled[number].is_whole}
-    unknown = KnownValues(kernel).unknown(whole, find_periodic_values(kernel, unrolled))
+    unknown = KnownValues(kernel).unknown(unrolled)
     read = {item.result: item.pointer for item in tables if item.pointer not in unknown}
-    users: dict[int, list[int]] = {}
-    for item in items:
-        for operand in operands_of(item):
-            users.setdefault(operand, []).append(result_of(item))
+    users = {slot: list(map(result_of, items)) for slot, items in values.users.items()}
     pointers = set(read.values())
     return LiteralReads(
         frozenset(

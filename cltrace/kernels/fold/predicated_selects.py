@@ -12,6 +12,7 @@ from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.definitions import Definitions
+from cltrace.kernels.fold.wide_integers import REGISTER_BITS
 from cltrace.kernels.ir.instructions import (
     Binary,
     Call,
@@ -24,7 +25,6 @@ from cltrace.kernels.ir.types import FloatType, IntegerType, Type
 from cltrace.kernels.ir.uses import result_of
 
 _OPERATIONS: Final = (Binary, Call, Convert, Negate)
-_REGISTER_BITS: Final = 32
 
 
 def find_predicated_selects(kernel: PreparedKernel, values: Definitions) -> frozenset[int]:
@@ -65,4 +65,4 @@ def _predicated(block: Block, values: Definitions) -> Iterator[int]:
 
 def _fits_register(kind: Type) -> bool:
     bits = kind.bits if isinstance(kind, IntegerType | FloatType) else 0
-    return 1 < bits <= _REGISTER_BITS
+    return 1 < bits <= REGISTER_BITS

@@ -14,7 +14,6 @@ from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.known_values import FILLS, KnownValues
-from cltrace.kernels.fold.periodic_values import find_periodic_values
 from cltrace.kernels.fold.unrolling import UnrolledLoop
 from cltrace.kernels.ir.instructions import (
     Allocate,
@@ -47,11 +46,7 @@ class _PrivateMemory:
         self._kernel = kernel
         values = KnownValues(kernel)
         self._variables = values.variables()
-        whole = (number for number, loop in unrolled.items() if loop.is_whole)
-        self._unknown = values.unknown(
-            {kernel.graph.loops[number].header for number in whole},
-            find_periodic_values(kernel, unrolled),
-        )
+        self._unknown = values.unknown(unrolled)
 
     def sites(self) -> frozenset[int]:
         in_memory = {slot for item in self._instructions() for slot in self._kept_by(item)}

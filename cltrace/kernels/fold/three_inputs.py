@@ -11,6 +11,7 @@ from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.definitions import Definitions
+from cltrace.kernels.fold.wide_integers import REGISTER_BITS
 from cltrace.kernels.ir.instructions import Binary, Compare, Instruction, Select
 from cltrace.kernels.ir.module import ConstantValue
 from cltrace.kernels.ir.types import IntegerType, Type, element_of
@@ -20,7 +21,6 @@ _BITWISE: Final = frozenset({"and", "or", "xor"})
 _SUMS: Final = frozenset({"add", "sub"})
 _SCALES: Final = frozenset({"mul", "shl"})
 """Operators that a sum is fused with: such a sum has no room for a third number."""
-_REGISTER_BITS: Final = 32
 _MAX_INPUTS: Final = 3
 
 
@@ -109,14 +109,14 @@ class ThreeInputs:
     def _is_bitwise(self, item: Instruction) -> bool:
         match item:
             case Binary(_, operator, kind, _, _):
-                return operator in _BITWISE and 1 < _bits(kind) <= _REGISTER_BITS
+                return operator in _BITWISE and 1 < _bits(kind) <= REGISTER_BITS
             case _:
                 return False
 
     def _is_sum(self, item: Instruction) -> bool:
         match item:
             case Binary(result, operator, kind, left, right):
-                is_sum = operator in _SUMS and 0 < _bits(kind) <= _REGISTER_BITS
+                is_sum = operator in _SUMS and 0 < _bits(kind) <= REGISTER_BITS
                 return is_sum and result not in self._apart and not self._is_scaled(left, right)
             case _:
                 return False

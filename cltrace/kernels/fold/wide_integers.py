@@ -13,8 +13,9 @@ from cltrace.kernels.ir.instructions import Binary, Call, Convert, Instruction, 
 from cltrace.kernels.ir.module import Function
 from cltrace.kernels.ir.types import IntegerType
 
-_HALF_BITS: Final = 32
-_HALF: Final = (1 << _HALF_BITS) - 1
+REGISTER_BITS: Final = 32
+"""Bits of a register of a GPU, half of an address."""
+_HALF: Final = (1 << REGISTER_BITS) - 1
 _UPPER_PRODUCTS: Final = frozenset({"mul_hi", "mad_hi"})
 
 
@@ -30,7 +31,7 @@ class WideIntegers:
         match item:
             case Binary(_, "mul", IntegerType(64), left, right):
                 return self._is_half(left) and self._is_half(right)
-            case Call(_, IntegerType(bits)) if bits == _HALF_BITS:
+            case Call(_, IntegerType(bits)) if bits == REGISTER_BITS:
                 return base_name(demangle(item.callee)) in _UPPER_PRODUCTS
             case _:
                 return False
@@ -39,7 +40,7 @@ class WideIntegers:
         """Return True for the upper or lower half of a value, or for one that is moved to the upper."""
         match item:
             case Binary(_, "lshr" | "ashr" | "shl", IntegerType(64), _, right):
-                return self._constants.get(right) == _HALF_BITS
+                return self._constants.get(right) == REGISTER_BITS
             case Binary(_, "and", IntegerType(64), _, right):
                 return self._constants.get(right) == _HALF
             case _:
@@ -49,12 +50,12 @@ class WideIntegers:
         """Return True for a value that 32 bits hold."""
         constant = self._constants.get(slot)
         if constant is not None:
-            return -(1 << (_HALF_BITS - 1)) <= constant <= _HALF
+            return -(1 << (REGISTER_BITS - 1)) <= constant <= _HALF
         match self._defined.get(slot):
             case Convert(_, "zext" | "sext", IntegerType(bits), _, _):
-                return bits <= _HALF_BITS
+                return bits <= REGISTER_BITS
             case Binary(_, "lshr" | "ashr", _, _, right):
-                return self._constants.get(right, 0) >= _HALF_BITS
+                return self._constants.get(right, 0) >= REGISTER_BITS
             case Binary(_, "and", _, _, right):
                 return 0 <= self._constants.get(right, -1) <= _HALF
             case _:

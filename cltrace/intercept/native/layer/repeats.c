@@ -9,16 +9,13 @@
 #define LINE_SHARE 128 /* of larger data one line of so many, which takes little of the time of a copy */
 #define FACTOR 0x9e3779b97f4a7c15u
 
-static uint64_t mixed(uint64_t hash, const unsigned char *data, size_t count)
+/* Side by side, as a product has to wait for the one before. */
+#define LANES 4
+
+static uint64_t mixed(uint64_t hash, uint64_t word)
 {
-    for (size_t at = 0; at < count; at += sizeof(uint64_t)) {
-        uint64_t word = 0;
-        const size_t rest = count - at;
-        memcpy(&word, data + at, rest < sizeof word ? rest : sizeof word);
-        hash = (hash ^ word) * FACTOR;
-        hash ^= hash >> 29;
-    }
-    return hash;
+    hash = (hash ^ word) * FACTOR;
+    return hash ^ hash >> 29;
 }
 
 static size_t sampled_lines(size_t lines)
@@ -31,14 +28,20 @@ static size_t sampled_lines(size_t lines)
 /* Fingerprint of the first and the last bytes, and of lines at equal distances between them. */
 static uint64_t fingerprint(const unsigned char *data, size_t size, size_t count)
 {
-    const size_t lines = size / LINE_BYTES;
-    uint64_t hash = (uint64_t)size * FACTOR;
-    for (size_t i = 0; i < count; i++) {
-        const size_t line = count > 1 ? i * (lines - 1) / (count - 1) : 0;
-        hash = mixed(hash, data + line * LINE_BYTES, LINE_BYTES);
+    const size_t lines = size / LINE_BYTES, tail = size % LINE_BYTES;
+    uint64_t hashes[LANES] = {size, 1, 2, 3}, words[LINE_BYTES / sizeof(uint64_t)];
+    for (size_t i = 0; i <= count; i++) {
+        if (i < count) {
+            const size_t line = count > 1 ? i * (lines - 1) / (count - 1) : 0;
+            memcpy(words, data + line * LINE_BYTES, LINE_BYTES);
+        } else {
+            memset(words, 0, sizeof words);
+            memcpy(words, data + size - tail, tail);
+        }
+        for (size_t at = 0; at < sizeof words / sizeof *words; at++)
+            hashes[at % LANES] = mixed(hashes[at % LANES], words[at]);
     }
-    const size_t tail = size % LINE_BYTES;
-    return mixed(hash, data + size - tail, tail);
+    return mixed(mixed(mixed(hashes[0], hashes[1]), hashes[2]), hashes[3]);
 }
 
 void note_written_data(struct call *call, const void *host, size_t size)
