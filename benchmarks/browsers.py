@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -10,13 +11,11 @@ from typing import Any
 def chromium() -> Iterator[Any]:
     """Yield a headless Chromium of playwright, `None` without one of them."""
     path = shutil.which("chromium") or shutil.which("google-chrome")
-    try:
-        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - may be absent
-    except ImportError:
-        path = None
-    if path is None:
+    if path is None or find_spec("playwright") is None:
         yield None
         return
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - may be absent
+
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser

@@ -7,10 +7,9 @@
 #define MIN_LINES 64 /* all of the data up to 4 KiB */
 #define MAX_LINES 1024
 #define LINE_SHARE 128 /* of larger data one line of so many, which takes little of the time of a copy */
+#define MIN_COMPARED 4
 #define FACTOR 0x9e3779b97f4a7c15u
-
-/* Side by side, as a product has to wait for the one before. */
-#define LANES 4
+#define LANES 4 /* side by side, as a product has to wait for the one before */
 
 static uint64_t mixed(uint64_t hash, uint64_t word)
 {
@@ -44,6 +43,13 @@ static uint64_t fingerprint(const unsigned char *data, size_t size, size_t count
     return mixed(mixed(mixed(hashes[0], hashes[1]), hashes[2]), hashes[3]);
 }
 
+/* Whether the data of a repetition are compared as a whole: the first ones, then ever fewer, as this takes
+   as long as copying them. */
+static int is_compared(unsigned repeats)
+{
+    return repeats <= MIN_COMPARED || (repeats & (repeats - 1)) == 0;
+}
+
 void note_written_data(struct call *call, const void *host, size_t size)
 {
     if (host == NULL || size == 0)
@@ -54,11 +60,18 @@ void note_written_data(struct call *call, const void *host, size_t size)
     const size_t lines = size / LINE_BYTES, count = sampled_lines(lines);
     const uint64_t sample = fingerprint(host, size, count);
     struct write_slot *slot = &call->thread->writes[range >> 32 & (WRITE_SLOTS - 1)];
-    const int may_repeat = slot->range == range && slot->sample == sample;
-    uint64_t whole = count == lines ? sample : 0;
-    if (may_repeat && count < lines)
-        whole = fingerprint(host, size, lines);
-    if (may_repeat && slot->whole == whole && whole != 0)
+    if (slot->range != range || slot->sample != sample) {
+        *slot = (struct write_slot){.range = range, .sample = sample};
+        return;
+    }
+    slot->repeats++;
+    if (count == lines) {
+        slot->is_same = 1;
+    } else if (is_compared(slot->repeats)) {
+        const uint64_t whole = fingerprint(host, size, lines);
+        slot->is_same = slot->whole == whole;
+        slot->whole = whole;
+    }
+    if (slot->is_same)
         call->row[CALL_FLAGS] |= CALL_SAME_DATA;
-    *slot = (struct write_slot){range, sample, whole};
 }

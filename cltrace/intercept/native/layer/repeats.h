@@ -7,8 +7,8 @@
 #include "calls.h"
 
 /* Sets `CALL_SAME_DATA` in the row of a write that has succeeded, if it repeats the thread's last write to
-   the same range of the same buffer. Large data are compared as a whole where samples of this write and
-   the one before are the same, so their first repetition is not noted. */
+   the same range of the same buffer. Where samples of large data are the same, they are compared as a
+   whole: in the first repetitions, of which the first one is not noted, and in ever fewer later ones. */
 void note_written_data(struct call *call, const void *host, size_t size);
 
 #endif

@@ -39,12 +39,15 @@ struct site_slot {
     int64_t site_id;
 };
 
-/* The last write to a range of a buffer, by fingerprints of the range, of a sample of the data, and of all
-   of it: 0 where this is not known. */
+/* The last write to a range of a buffer, by fingerprints of the range and of a sample of the data.
+   `repeats` are the writes since the sample changed. `whole` is the fingerprint of all data at the last of
+   them that was compared as a whole, and `is_same` whether it was that of the one before. */
 struct write_slot {
     uint64_t range;
     uint64_t sample;
     uint64_t whole;
+    unsigned repeats;
+    int is_same;
 };
 
 /* Where a thread is, as the stamps reader sees it. */
