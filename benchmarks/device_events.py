@@ -41,6 +41,7 @@ from cltrace.measure.instrumented_launch import (
 )
 
 ALL = 1 << 40
+ITEM_LIMIT = 1 << 26
 WORKERS = 4
 PATIENCE_S = 120
 
@@ -80,8 +81,8 @@ def run_job(job: Job, device_name: str) -> Result:
     launch, device = job.launch, find_device(device_name)
     instrumented = InstrumentedDevice(device, launch)
     groups = np.arange(launch.groups)
-    counts = instrumented.count_words(groups)
-    log = instrumented.record(groups, np.concatenate([[0], np.cumsum(counts)]))
+    counts = instrumented.count_words(groups, ITEM_LIMIT).counts
+    log = instrumented.record(groups, np.concatenate([[0], np.cumsum(counts)]), ITEM_LIMIT)
     return Result(log, plain_outputs(job, device))
 
 

@@ -20,6 +20,7 @@ class EventLog:
         counts: the number of words that each row has, whether or not there was room for them.
         begins: the first word of each row, and the end of the last one.
         words: the words.
+        is_stopped: which rows are of work-items that were stopped before their end.
         outputs: the bytes of the buffers after the launch, by argument.
         device: the name of the device.
     """
@@ -29,5 +30,6 @@ class EventLog:
     counts: NDArray[np.int64]
     begins: NDArray[np.int64]
     words: NDArray[np.uint64]
+    is_stopped: NDArray[np.bool_]
     outputs: Mapping[int, NDArray[np.uint8]]
     device: str

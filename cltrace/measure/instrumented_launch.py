@@ -16,6 +16,8 @@ from cltrace.events.event_logs import EventLog
 from cltrace.events.workloads import BufferInput, LocalInput
 
 _NOT_RECORDED: Final = -1
+_STOPPED: Final = 1 << 31
+"""Bit of a work-item's number of words that tells that it was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,35 +144,59 @@ class InstrumentedDevice:
                     f"{self._name} cannot build the instrumented kernel: {reason}"
                 ) from error
 
-    def count_words(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of words that each row of some work-groups would write.
+    def count_words(self, groups: NDArray[np.int64], item_limit: int) -> EventLog:
+        """Return a log of some work-groups that has the numbers of words, but no words.
 
         Raises: `WorkloadError`.
         """
         begins = np.zeros(len(groups) * self._launch.group_items + 1, np.int64)
-        return self.record(groups, begins).counts
+        return self.record(groups, begins, item_limit)
 
-    def record(self, groups: NDArray[np.int64], begins: NDArray[np.int64]) -> EventLog:
-        """Execute the launch and return what its work-items write. Raises: `WorkloadError`."""
+    def record(
+        self, groups: NDArray[np.int64], begins: NDArray[np.int64], item_limit: int
+    ) -> EventLog:
+        """Execute the launch and return what its work-items write.
+
+        A work-item ends soon after `item_limit` words or trips through loops.
+
+        Raises: `WorkloadError`.
+        """
         rows = np.full(self._launch.groups, _NOT_RECORDED, np.int32)
         rows[groups] = np.arange(len(groups))
         bases = np.zeros(max(self._launch.shared_objects, 1), np.uint64)
         counts = np.zeros(max(len(begins) - 1, 1), np.uint32)
         words = np.zeros(max(int(begins[-1]), 1), np.uint64)
-        columns: list[NDArray[Any]] = [bases, rows, begins.astype(np.uint64), counts, words]
+        stops = np.zeros(1 + self._launch.groups, np.uint32)
+        columns: list[NDArray[Any]] = [bases, rows, begins.astype(np.uint64), counts, words, stops]
+        outputs = self._execute(columns, item_limit)
+        counts = counts[: len(begins) - 1]
+        return EventLog(
+            groups=groups,
+            bases=bases,
+            counts=(counts & np.uint32(_STOPPED - 1)).astype(np.int64),
+            begins=begins,
+            words=words,
+            is_stopped=counts >= _STOPPED,
+            outputs=outputs,
+            device=self._name,
+        )
+
+    def _execute(
+        self, columns: Sequence[NDArray[Any]], item_limit: int
+    ) -> Mapping[int, NDArray[np.uint8]]:
+        """Execute the launch with the columns of its log, and return the buffers after it, by argument.
+
+        Raises: `WorkloadError`.
+        """
+        launch = self._launch
+        sizes = (launch.global_size, launch.local_size, launch.global_offset)
         try:
             with self._bind(columns) as (inputs, logs):
-                self._kernel.set_args(*inputs, *logs)
-                cl.enqueue_nd_range_kernel(
-                    self._queue,
-                    self._kernel,
-                    self._launch.global_size,
-                    self._launch.local_size,
-                    self._launch.global_offset,
-                )
+                self._kernel.set_args(*inputs, *logs, np.uint32(item_limit))
+                cl.enqueue_nd_range_kernel(self._queue, self._kernel, *sizes)
                 for buffer, column in zip(logs, columns, strict=True):
                     cl.enqueue_copy(self._queue, column, buffer, is_blocking=True)
-                outputs = {
+                return {
                     position: self._read(argument)
                     for position, argument in enumerate(inputs)
                     if isinstance(argument, cl.Buffer)
@@ -179,15 +205,6 @@ class InstrumentedDevice:
             raise WorkloadError(
                 f"the instrumented kernel cannot run: {_first_line(error)}"
             ) from error
-        return EventLog(
-            groups=groups,
-            bases=bases,
-            counts=counts[: len(begins) - 1].astype(np.int64),
-            begins=begins,
-            words=words,
-            outputs=outputs,
-            device=self._name,
-        )
 
     @contextmanager
     def _bind(self, columns: Sequence[NDArray[Any]]) -> Iterator[tuple[list[Any], list[cl.Buffer]]]:

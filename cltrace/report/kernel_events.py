@@ -47,7 +47,6 @@ class EventAnalysis:
 def analyse_events(events: LaunchEvents) -> EventAnalysis:
     """Return what the events of a launch say about its branches and its memory."""
     proxies = find_proxy_warps(events)
-    is_whole = not events.dropped.accesses
     search = find_races(events)
     return EventAnalysis(
         events=events,
@@ -57,7 +56,7 @@ def analyse_events(events: LaunchEvents) -> EventAnalysis:
         accesses=find_warp_accesses(events),
         races=search.races,
         incomplete=search.incomplete,
-        barriers=find_diverging_barriers(events) if is_whole else (),
+        barriers=find_diverging_barriers(events) if events.dropped.has_whole_items else (),
     )
 
 
@@ -182,6 +181,9 @@ def _facts(analysis: EventAnalysis) -> list[Fact]:
 
 def _dropped_notes(events: LaunchEvents) -> Iterator[str]:
     dropped = events.dropped
+    if dropped.stopped_items:
+        items = f"{dropped.stopped_items:,} work-items"
+        yield f"{items} were stopped before their end, in long loops: barriers are not judged"
     if dropped.accesses:
         yield (
             f"{dropped.accesses:,} events of memory were not recorded: --max-events raises the limit, "

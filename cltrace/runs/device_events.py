@@ -33,6 +33,11 @@ from cltrace.measure.instrumented_launch import (
 
 _MAX_COUNTED_ITEMS: Final = 1 << 22
 """Work-items whose events are counted before some are recorded."""
+_MIN_ITEM_EVENTS: Final = 1 << 21
+_MAX_ITEM_EVENTS: Final = 1 << 26
+"""Bounds of the events and trips through loops behind which a work-item is stopped."""
+_MAX_STOPPED_WORDS: Final = 1 << 13
+"""Words that are kept of a work-item that was stopped, which leaves room for others."""
 _CAUTION: Final = 0.9
 _IMAGE_TYPE: Final = re.compile(r"image(?P<dimensions>[123])d_(?P<array>array_)?t")
 
@@ -42,7 +47,7 @@ def record_on_device(launch: DeviceLaunch, device_name: str, max_events: int) ->
 
     It is executed twice: to count events, and to record those of as many whole work-groups as
     `max_events` allow: of a single one with more, the first ones of each work-item. Each execution has
-    buffers of its own.
+    buffers of its own. A work-item ends behind `limit_item(max_events)` events or trips.
 
     Raises: `DeviceError`, `WorkloadError`, `UnsupportedKernelError`.
     """
@@ -51,13 +56,24 @@ def record_on_device(launch: DeviceLaunch, device_name: str, max_events: int) ->
     ndrange = launch.ndrange
     most = max(_MAX_COUNTED_ITEMS // ndrange.group_items, 1)
     candidates = spread_groups(ndrange.groups, min(most, ndrange.groups))
-    counts = device.count_words(candidates).reshape(len(candidates), -1)
+    item_limit = limit_item(max_events)
+    counted = device.count_words(candidates, item_limit)
+    share = np.where(counted.is_stopped, _MAX_STOPPED_WORDS, max_events)
+    counts = np.minimum(counted.counts, share).reshape(len(candidates), -1)
     chosen = _choose_rows(counts.sum(axis=1), max_events)
     # The addresses of a work-item's own objects come first.
     least = len(launch.instrumented.own_objects) + 1
     rooms = _limit_rooms(counts[chosen].reshape(-1), max_events, least)
     begins = np.concatenate([[0], np.cumsum(rooms)])
-    return device.record(candidates[chosen], begins)
+    return device.record(candidates[chosen], begins, item_limit)
+
+
+def limit_item(max_events: int) -> int:
+    """Return the number of events, and of trips through loops, behind which a work-item is stopped.
+
+    One with more than `max_events` is not recorded as a whole anyway.
+    """
+    return min(max(max_events, _MIN_ITEM_EVENTS), _MAX_ITEM_EVENTS)
 
 
 def prepare_launch(launch: DeviceLaunch) -> InstrumentedLaunch:

@@ -111,8 +111,8 @@ class DeviceLaunch:
         grid = Grid(self.ndrange, log.groups, self._machine.warp_width)
         entries = LogEntries(log, grid, len(self.instrumented.own_objects))
         tree = entries.streams(max_events)
-        is_whole = not entries.dropped and not tree.dropped_bits
-        rounds = self._rounds(tree, grid, is_whole=is_whole)
+        dropped = DroppedEvents(tree.dropped_bits, entries.dropped, 0, entries.stopped_items)
+        rounds = self._rounds(tree, grid, is_whole=not dropped.bits and dropped.has_whole_items)
         return LaunchEvents(
             kernel=self._code.kernel,
             source=self._code.source,
@@ -139,7 +139,7 @@ class DeviceLaunch:
             emissions=self._code.annotated.emissions,
             bindings=self._code.annotated.bindings,
             values=entries.values(self._code.annotated.emissions),
-            dropped=DroppedEvents(tree.dropped_bits, entries.dropped, 0),
+            dropped=dropped,
             notes=self._notes(),
             device=log.device,
         )

@@ -36,6 +36,7 @@ class LogEntries:
         load: what it tells: an address, a digit, a part of a value.
         own_bases: addresses of a work-item's own memory: shape (objects, work-items).
         dropped: the number of words that found no room.
+        stopped_items: the number of work-items that were stopped before their end.
     """
 
     def __init__(self, log: EventLog, grid: Grid, own_objects: int) -> None:
@@ -43,6 +44,7 @@ class LogEntries:
         room = log.begins[rows + 1] - log.begins[rows]
         kept = np.minimum(log.counts[rows], room)
         self.dropped = int((log.counts[rows] - kept).sum())
+        self.stopped_items = int(np.count_nonzero(log.is_stopped[rows]))
         last = max(len(log.words) - 1, 0)
         bases = [
             log.words[np.minimum(log.begins[rows] + number, last)] for number in range(own_objects)

@@ -178,9 +178,7 @@ def _unpack_events(raw: bytes) -> LaunchEvents:
             emissions=tuple(map(_emission, header["emissions"])),
             bindings=tuple(map(_binding, header["bindings"])),
             values=_read_table(archive, "values", ValueTable),
-            dropped=DroppedEvents(
-                *(_natural(header["dropped"][name]) for name in ("bits", "accesses", "values"))
-            ),
+            dropped=_dropped(header["dropped"]),
             notes=tuple(map(_text, header["notes"])),
         )
     _check_references(events)
@@ -286,6 +284,13 @@ def _positive(value: object) -> int:
     if _natural(value) == 0:
         raise ValueError("a size is 0")
     return _natural(value)
+
+
+def _dropped(stored: Mapping[str, Any]) -> DroppedEvents:
+    numbers = {"stopped_items": 0, **stored}
+    return DroppedEvents(
+        **{field.name: _natural(numbers[field.name]) for field in fields(DroppedEvents)}
+    )
 
 
 def _machine(stored: Mapping[str, Any]) -> Machine:

@@ -259,11 +259,21 @@ class ValueTable:
 
 @dataclass(frozen=True, slots=True)
 class DroppedEvents:
-    """Events that were not recorded, because a limit was reached."""
+    """Events that were not recorded, because a limit was reached.
+
+    `stopped_items` are the work-items that a device stopped before their end, with others of their
+    work-groups; what they would have done after that is not counted.
+    """
 
     bits: int = 0
     accesses: int = 0
     values: int = 0
+    stopped_items: int = 0
+
+    @property
+    def has_whole_items(self) -> bool:
+        """True if no work-item's events of memory end early."""
+        return not self.accesses and not self.stopped_items
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

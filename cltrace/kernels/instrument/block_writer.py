@@ -18,7 +18,8 @@ from cltrace.kernels.instrument.c_types import (
     read,
     write,
 )
-from cltrace.kernels.instrument.event_log import EXIT, record_access, record_barrier, record_bit
+from cltrace.kernels.instrument.event_log import record_access, record_barrier, record_bit
+from cltrace.kernels.instrument.item_ends import ItemEnds
 from cltrace.kernels.instrument.slot_names import SlotNames, stored_type
 from cltrace.kernels.ir.instructions import (
     Allocate,
@@ -29,7 +30,6 @@ from cltrace.kernels.ir.instructions import (
     Instruction,
     Jump,
     Load,
-    Return,
     Store,
     Switch,
     Terminator,
@@ -58,8 +58,10 @@ class BlockWriter:
         targets: Mapping[int, Sequence[int]],
         barriers: Sequence[int],
         slots: SlotNames,
+        ends: ItemEnds,
     ) -> None:
         self._kernel = kernel
+        self._ends = ends
         self._function = kernel.function
         self._targets = targets
         self._barriers = {block: number for number, block in enumerate(barriers)}
@@ -91,6 +93,7 @@ class BlockWriter:
         yield f"B{number}: ;"
         if number in self._barriers:
             yield record_barrier(len(self._kernel.sites) + self._barriers[number])
+        yield self._ends.wait(number)
         for position, item in enumerate(block.instructions):
             yield from self._statements(item, self._sites_of[number, position])
         yield from self._leave(number, block.terminator)
@@ -104,6 +107,8 @@ class BlockWriter:
                 yield f"v{result} = (in_private)a{result};" if count else ""
             case Call(callee="__translate_sampler_initializer"):
                 self._slots.name_sampler(item)
+            case Call() if self._ends.is_joined_barrier(item):
+                pass
             case Call():
                 yield from self._calls.statements(item, sites)
             case _ if isinstance(item, Computation):
@@ -164,10 +169,8 @@ class BlockWriter:
                     case = constant(terminator.type, value, self._slots.symbol)
                     yield f"case {case}: {self._go(number, target)}"
                 yield f"default: {self._go(number, terminator.default)} }}"
-            case Return():
-                yield f"{EXIT} return;"
             case _:
-                yield "return;"
+                yield "goto cltrace_leave;"
 
     def _go(self, source: int, target: int) -> str:
         """Return the statements of an edge: digits of its decisions, values of the target's phis."""
@@ -177,6 +180,7 @@ class BlockWriter:
             position = list(targets).index(target)
             bits = record_bit(0) * min(position, len(targets) - 1)
             bits += record_bit(1) if position < len(targets) - 1 else ""
+        bits = f"{self._ends.trip(source, target)} {bits}"
         moves = [
             (phi.result, self._slots.expression(dict(phi.incoming)[source]))
             for phi in self._function.blocks[target].phis

@@ -3,8 +3,8 @@
 Each recorded work-item has a stretch of 64-bit words. The first ones are the addresses of the memory
 that is its own or its work-group's. Each further event is a word with a code in its upper 16 bits: the
 number of a site with the address of an access, or with the first coordinate in an image, or one of the
-codes below. Words behind the end of the
-stretch are counted and dropped.
+codes below. Words behind the end of the stretch are counted and dropped. A work-item with too
+many words, or trips through loops, is stopped.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,20 @@ COORDINATE_CODE: Final = 0xFFFA
 """Code of a further coordinate in an image."""
 MAX_SITES: Final = 0xFFF0
 """Limit on the number of places that access memory or have barriers."""
+STOPPED: Final = 1 << 31
+"""Bit of a work-item's number of words that tells that it was stopped."""
+_PATIENCE_ITEMS: Final = 256
+"""Stopped work-items of a launch after which the limit of the others is lower."""
+_LOWER: Final = 64
+"""Divisor of that lower limit."""
 
 DECLARATIONS: Final = f"""\
 #define CLTRACE_PUT(word) \\
     {{ if (cltrace_end < cltrace_room) cltrace_words[cltrace_end] = (word); ++cltrace_end; }}
 #define CLTRACE_EVENT(code, load) \\
     CLTRACE_PUT(((ulong)(code) << {CODE_SHIFT}) | ((ulong)(load) & {(1 << CODE_SHIFT) - 1:#x}ul))
+#define CLTRACE_TRIP \\
+    if (--cltrace_trips == 0 || cltrace_end >= cltrace_item_limit) goto cltrace_stop;
 #define CLTRACE_LINEAR(id, size) (id(0) + size(0) * (id(1) + size(1) * id(2)))
 """
 """Macros in front of an instrumented kernel."""
@@ -41,26 +49,34 @@ PARAMETERS: Final = (
     "__global const ulong *cltrace_begins",
     "__global uint *cltrace_counts",
     "__global ulong *cltrace_log",
+    "__global uint *cltrace_stops",
+    "const uint cltrace_item_limit",
 )
 """Parameters that follow those of the kernel: the addresses of memory that all work-items share, the row
 of each work-group among the recorded ones or -1, the first word of each recorded work-item's stretch
-and the end of the last one, the number of words that each wrote, and the words."""
-ENTRY: Final = """\
+and the end of the last one, the number of words that each wrote, the words, the number of stopped
+work-items with an entry for each work-group behind it, and the limit of a work-item's words and trips."""
+ENTRY: Final = f"""\
 const uint cltrace_group_items = (uint)(get_local_size(0) * get_local_size(1) * get_local_size(2));
 const uint cltrace_linear = (uint)CLTRACE_LINEAR(get_local_id, get_local_size);
-const int cltrace_row = cltrace_rows[CLTRACE_LINEAR(get_group_id, get_num_groups)];
+const uint cltrace_group = (uint)CLTRACE_LINEAR(get_group_id, get_num_groups);
+const int cltrace_row = cltrace_rows[cltrace_group];
 ulong cltrace_item = 0, cltrace_begin = 0;
 uint cltrace_room = 0, cltrace_end = 0;
-if (cltrace_row >= 0) {
+if (cltrace_row >= 0) {{
     cltrace_item = (ulong)cltrace_row * cltrace_full_group + cltrace_linear;
     cltrace_begin = cltrace_begins[cltrace_item];
     cltrace_room = (uint)(cltrace_begins[cltrace_item + 1] - cltrace_begin);
-}
+}}
 __global ulong *cltrace_words = cltrace_log + cltrace_begin;
+uint cltrace_trips = cltrace_item_limit;
+if (((volatile __global uint *)cltrace_stops)[0] >= {_PATIENCE_ITEMS}) cltrace_trips /= {_LOWER};
 """
 """Statements at the begin of a work-item."""
-EXIT: Final = "if (cltrace_row >= 0) cltrace_counts[cltrace_item] = cltrace_end;"
+EXIT: Final = "if (cltrace_row >= 0) cltrace_counts[cltrace_item] = cltrace_end | cltrace_cut;"
 """Statement at the end of a work-item."""
+TRIP: Final = "CLTRACE_TRIP"
+"""Statement of a trip through a loop."""
 
 
 def record_access(site: int, address: str) -> str:

@@ -19,6 +19,7 @@ from cltrace.kernels.instrument.event_log import (
     PARAMETERS,
     record_word,
 )
+from cltrace.kernels.instrument.item_ends import ItemEnds
 from cltrace.kernels.instrument.memory_declarations import MemoryDeclarations
 from cltrace.kernels.instrument.slot_names import SlotNames
 from cltrace.kernels.ir.instructions import Call
@@ -78,7 +79,7 @@ def instrument(
     """
     writer = _KernelWriter(kernel)
     memory = writer.memory
-    blocks = BlockWriter(kernel, targets, barriers, writer.slots)
+    blocks = BlockWriter(kernel, targets, barriers, writer.slots, writer.ends)
     if len(kernel.sites) + len(barriers) > MAX_SITES:
         raise UnsupportedKernelError(f"a device records at most {MAX_SITES:,} places of accesses")
     return InstrumentedKernel(
@@ -96,6 +97,7 @@ class _KernelWriter:
         self._function = kernel.function
         self._has_generic = PointerType(GENERIC) in self._kinds()
         self.slots = SlotNames(kernel)
+        self.ends = ItemEnds(kernel)
         self.memory = MemoryDeclarations(kernel, self.slots, has_generic=self._has_generic)
 
     def program(self, blocks: BlockWriter, group_items: int) -> str:
@@ -119,10 +121,13 @@ class _KernelWriter:
                 *memory.inside,
                 *self._declarations(),
                 ENTRY,
+                *self.ends.declarations(),
                 f"if (cltrace_row == 0 && cltrace_linear == 0) {{ {bases} }}",
                 *memory.copies,
                 *map(record_word, memory.own_addresses),
+                *self.ends.ways_on(),
                 *body,
+                *self.ends.statements(),
                 "}\n",
             ]
         )
