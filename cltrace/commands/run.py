@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cltrace.commands.shared.command_line import split_command as split_command
+from cltrace.commands.shared.inside_recording import record_captured, say_no_trace
 from cltrace.commands.shared.messages import DelayedProgress, Speaker, error_stream
 from cltrace.commands.shared.recording_flags import RecordingOptions, options_of
 from cltrace.commands.shared.recording_flags import add_arguments as add_recording_arguments
@@ -176,49 +177,34 @@ def _end(outcome: _Outcome, options: RecordingOptions) -> int:
         outcome.loading.join()
         result = _finish(begun, options, speaker, outcome.explain_nothing)
         if options.settings.inside_kernel and result.has_trace:
-            _record_inside(begun.path, options, speaker)
-    except CltraceError as error:
-        speaker.error(
-            f"{error}; the parts are kept: `cltrace recover {begun.path}` finishes the trace"
-        )
-    except OSError as error:
-        speaker.error(
-            f"{begun.parts}: {error.strerror}; `cltrace recover {begun.path}` finishes the trace"
-            if begun.parts.exists()
-            else f"{begun.parts} was removed or renamed while the command ran: there is no trace"
-        )
-    except KeyboardInterrupt:
-        speaker.error(f"interrupted: `cltrace recover {begun.path}` finishes the trace")
+            record_captured(begun.path, options, speaker)
+    except (CltraceError, OSError, KeyboardInterrupt) as error:
+        speaker.error(_unfinished_text(begun, error))
     except Exception as defect:
         if os.environ.get("CLTRACE_DEBUG"):
             raise
         speaker.error(
             f"internal error: {type(defect).__name__}: {defect}; the parts are kept in {begun.parts}"
         )
+    if options.settings.inside_kernel and not result.has_trace:
+        say_no_trace(begun.path, options, speaker)
     if options.is_strict and not result.has_calls:
         return _refuse_nothing(speaker)
     return _end_as_command(status)
 
 
-def _record_inside(path: Path, options: RecordingOptions, speaker: Speaker) -> None:
-    """Record what the work-items of the captured launch do, on its device."""
-    from cltrace.runs import inside_launch  # noqa: PLC0415 - rarely used
-    from cltrace.trace.reader import Trace  # noqa: PLC0415 - loaded by `_load`
-
-    wanted = f"launch {options.settings.inside_launch} of {options.settings.inside_kernel}"
-    with Trace(path) as trace:
-        launch = inside_launch.find_captured(trace)
-        reason = inside_launch.why_not_captured(trace, wanted)
-    if launch is None:
-        speaker.error(f"--inside: {reason}")
-        return
-    failure = inside_launch.record_inside(
-        path, launch, error_stream() if options.shows_summary else None
-    )
-    if failure:
-        speaker.error(f"--inside: {wanted} was not recorded: {failure}; the trace has its buffers")
-    elif not options.shows_summary:
-        speaker.say(f"wrote {path.with_suffix('.events')}")
+def _unfinished_text(begun: Recording, error: BaseException) -> str:
+    """Return the message of what prevented a trace, and how to make it."""
+    finishing = f"`cltrace recover {begun.path}` finishes the trace"
+    match error:
+        case CltraceError():
+            return f"{error}; the parts are kept: {finishing}"
+        case OSError() if begun.parts.exists():
+            return f"{begun.parts}: {error.strerror}; {finishing}"
+        case OSError():
+            return f"{begun.parts} was removed or renamed while the command ran: there is no trace"
+        case _:
+            return f"interrupted: {finishing}"
 
 
 def _refuse_nothing(speaker: Speaker) -> int:

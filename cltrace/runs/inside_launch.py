@@ -4,15 +4,23 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 
 from cltrace.trace.reader import Trace
 
-_CAPTURED = """
+_CAPTURED: Final = """
     SELECT l.kernel, d.name FROM v_content t JOIN v_launch l USING (launch_id)
     JOIN v_command c ON c.launch_id = l.launch_id JOIN v_device d ON d.device_id = c.device_id
     ORDER BY t.launch_id LIMIT 1
 """
+_NOT_CAPTURED: Final = """
+    SELECT count(*) FROM v_launch_arg a
+    WHERE a.buffer_id IS NOT NULL AND a.launch_id = (SELECT min(launch_id) FROM v_content)
+    AND NOT EXISTS (
+        SELECT * FROM v_content t WHERE t.launch_id = a.launch_id AND t.buffer_id = a.buffer_id
+    )
+"""
+"""The number of a captured launch's arguments whose contents are not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,9 @@ class CapturedLaunch:
 
 
 def find_captured(trace: Trace) -> CapturedLaunch | None:
-    """Return the launch whose buffers were captured, or None."""
+    """Return the launch whose buffers were captured, or None; None if recording stopped meanwhile."""
+    if _is_incomplete(trace) and trace.rows(_NOT_CAPTURED)[0][0]:
+        return None
     rows = trace.rows(_CAPTURED)
     return CapturedLaunch(str(rows[0][0]), str(rows[0][1])) if rows else None
 
@@ -34,8 +44,15 @@ def why_not_captured(trace: Trace, wanted: str) -> str:
     rows = trace.rows(
         "SELECT message FROM v_diagnostic WHERE code = 'contents-not-captured' LIMIT 1"
     )
-    unknown = f"{wanted} was not seen, or has no buffers: see `cltrace info`"
-    return str(rows[0][0]) if rows else unknown
+    if rows:
+        return str(rows[0][0])
+    if _is_incomplete(trace):
+        return f"the recording stopped before {wanted} and its buffers were written"
+    return f"{wanted} was not seen, or has no buffers: see `cltrace info`"
+
+
+def _is_incomplete(trace: Trace) -> bool:
+    return trace.meta.get("state") == "incomplete"
 
 
 def record_inside(path: Path, launch: CapturedLaunch, stream: TextIO | None) -> str:
