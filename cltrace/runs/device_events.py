@@ -58,7 +58,8 @@ def record_on_device(launch: DeviceLaunch, device_name: str, max_events: int) ->
     candidates = spread_groups(ndrange.groups, min(most, ndrange.groups))
     item_limit = limit_item(max_events)
     counted = device.count_words(candidates, item_limit)
-    share = np.where(counted.is_stopped, _MAX_STOPPED_WORDS, max_events)
+    of_stopped = min(_MAX_STOPPED_WORDS, max_events // ndrange.group_items)
+    share = np.where(counted.is_stopped, of_stopped, max_events)
     counts = np.minimum(counted.counts, share).reshape(len(candidates), -1)
     chosen = _choose_rows(counts.sum(axis=1), max_events)
     # The addresses of a work-item's own objects come first.
