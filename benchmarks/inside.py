@@ -20,6 +20,7 @@ from browsers import chromium, open_tab
 import cltrace
 from cltrace.kernels import BufferArgument, parse
 from cltrace.kernels.events.capture import record_events
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.report.kernel_events import analyse_events
 from cltrace.report.page.inside_kernel import render_inside_page
 
@@ -94,7 +95,7 @@ def page_seconds(items: int, page: Path) -> float:
     arguments = [BufferArgument(4 * items), BufferArgument(4 * items // 64)]
     begin = time.perf_counter()
     program = parse(f"{SOURCE}// {time.time_ns()}\n")
-    events = record_events(program, "total", (items,), (64,), arguments)
+    events = record_events(KernelLaunch(program, "total", (items,), (64,), arguments))
     page.write_text(render_inside_page(analyse_events(events)))
     return time.perf_counter() - begin
 

@@ -25,7 +25,6 @@ from cltrace.commands.shared.followed_files import included_files
 from cltrace.commands.shared.live_page import serve_live
 from cltrace.commands.shared.messages import DelayedProgress, say
 from cltrace.commands.shared.source_launch import (
-    ReadyLaunch,
     SourceLaunch,
     add_source_launch_arguments,
     find_launches,
@@ -38,6 +37,7 @@ from cltrace.errors import UsageError
 from cltrace.kernels import BufferArgument, Machine, count
 from cltrace.kernels.counts.traced_launches import TracedLaunch, traced_launches
 from cltrace.kernels.counts.workloads import machine_of
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.kernels.launches.counter import TracedLaunchCounter
 from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.kernels.limits import limit_counting
@@ -180,7 +180,7 @@ def _analyse(
 
 def _single_launch(
     arguments: argparse.Namespace, target: _Target, *, is_source: bool
-) -> tuple[ReadyLaunch, Machine]:
+) -> tuple[KernelLaunch, Machine]:
     """Return the launch whose events are recorded, and the device that it is for."""
     if is_source:
         machine, described = target.machine(target.profile), source_launch(arguments)

@@ -9,6 +9,7 @@ import pytest
 
 from cltrace.kernels import Argument, BufferArgument, ImageArgument, parse
 from cltrace.kernels.events.capture import record_events
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.kernels.events.records import EventMemory, LaunchEvents
 from cltrace.report.kernel_events import analyse_events
 from cltrace.report.page.inside_kernel import render_inside_page, render_inside_pair
@@ -185,7 +186,7 @@ MIRRORED = """__kernel void mirrored(__write_only image2d_t out, __global ushort
 @pytest.mark.firefox
 def test_a_picture_shows_who_writes_each_element(open_text: OpenText) -> None:
     arguments: list[Argument] = [ImageArgument(16, 8), BufferArgument(32)]
-    events = record_events(parse(MIRRORED), "mirrored", (16, 8), (16, 2), arguments)
+    events = record_events(KernelLaunch(parse(MIRRORED), "mirrored", (16, 8), (16, 2), arguments))
     page = open_events(open_text, events).page
     note = page.locator("#image-note")
     assert note.inner_text() == "out by who writes it, 16 × 8"
@@ -275,7 +276,7 @@ def test_many_kinds_of_warps_leave_the_tree_in_sight(open_text: OpenText) -> Non
     rng = np.random.default_rng(3)
     contents = rng.integers(0, 32, 4096).astype(np.int32)
     arguments: list[Argument] = [BufferArgument(1 << 14), BufferArgument(1 << 14, contents)]
-    events = record_events(parse(source), "k", (4096,), (64,), arguments)
+    events = record_events(KernelLaunch(parse(source), "k", (4096,), (64,), arguments))
     opened = open_events(open_text, events)
     assert opened.page.locator(".donut").count() > 40
     assert opened.number("document.querySelector('#donuts').clientHeight") <= 330

@@ -7,6 +7,7 @@ import numpy as np
 
 from cltrace.kernels.events.capture import EventLimits, record_events
 from cltrace.kernels.events.device_launch import DeviceLaunch
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
 from tests.kernels.cases import Case
 from tests.kernels.launches import arguments_of, local_size_of, program_of
@@ -16,17 +17,17 @@ _Event = tuple[object, ...]
 
 def device_launch(case: Case) -> DeviceLaunch:
     return DeviceLaunch(
-        program_of(case), case.kernel, case.global_size, local_size_of(case), arguments_of(case)
+        KernelLaunch(
+            program_of(case), case.kernel, case.global_size, local_size_of(case), arguments_of(case)
+        )
     )
 
 
 def executor_events(case: Case) -> LaunchEvents:
     return record_events(
-        program_of(case),
-        case.kernel,
-        case.global_size,
-        local_size_of(case),
-        arguments_of(case),
+        KernelLaunch(
+            program_of(case), case.kernel, case.global_size, local_size_of(case), arguments_of(case)
+        ),
         limits=EventLimits(max_events=1 << 40),
     )
 

@@ -10,6 +10,7 @@ from cltrace.kernels import (
 )
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.proxy_warps import find_proxy_warps
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
 from tests.kernels.cases import SOURCES
 
@@ -30,7 +31,9 @@ def record_sum(
         BufferArgument(4 * ITEMS),
         ITEMS,
     ]
-    return record_events(inside_program(group, barrier), kernel, (ITEMS,), (group,), arguments)
+    return record_events(
+        KernelLaunch(inside_program(group, barrier), kernel, (ITEMS,), (group,), arguments)
+    )
 
 
 def record_tile(columns: int) -> LaunchEvents:
@@ -42,7 +45,9 @@ def record_tile(columns: int) -> LaunchEvents:
         256,
         256,
     ]
-    return record_events(inside_program(), "load_tile", (256, 256), (columns, 8), arguments)
+    return record_events(
+        KernelLaunch(inside_program(), "load_tile", (256, 256), (columns, 8), arguments)
+    )
 
 
 def proxies_of(events: LaunchEvents) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ from cltrace.intercept.sink import Sink
 from cltrace.kernels import Argument, BufferArgument, LocalArgument, parse
 from cltrace.kernels.events.capture import EventLimits, record_events
 from cltrace.kernels.events.device_launch import DeviceLaunch
+from cltrace.kernels.events.recording_request import EventSelection, KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.runs.device_events import record_on_device
 from cltrace.spool.writer import SpoolWriter
@@ -127,9 +128,9 @@ def test_conditions_are_evaluated_once_and_told_as_written() -> None:
         (64,),
         arguments,
     )
-    device = DeviceLaunch(*launch)
+    device = DeviceLaunch(KernelLaunch(*launch))
     log = record_on_device(device, DEVICE, ALL)
-    expected = record_events(*launch, limits=EventLimits(max_events=ALL))
+    expected = record_events(KernelLaunch(*launch), limits=EventLimits(max_events=ALL))
     assert list(event_differences(expected, device.events(log, ALL))) == []
     assert len(np.unique(expected.items.stream)) > 40
     assert log.outputs[2].view(np.int32).sum() > 256, "the calls in conditions have their effect"
@@ -146,9 +147,9 @@ def test_values_are_those_of_the_executor() -> None:
     )
     contents = np.arange(100, 164, dtype=np.int32)
     launch = (parse(source), "values", (64,), (32,), [BufferArgument(256, contents)])
-    device = DeviceLaunch(*launch)
+    device = DeviceLaunch(KernelLaunch(*launch))
     events = device.events(record_on_device(device, DEVICE, ALL), ALL)
-    expected = record_events(*launch)
+    expected = record_events(KernelLaunch(*launch))
     assert value_rows(events) == value_rows(expected)
     assert len(value_rows(events)) > 64 * 6
 
@@ -178,9 +179,11 @@ def test_components_that_a_device_stores_are_those_of_the_executor() -> None:
         LocalArgument(512),
     ]
     launch = (parse(COMPONENTS), "components", (64,), (32,), arguments)
-    device = DeviceLaunch(*launch)
+    device = DeviceLaunch(KernelLaunch(*launch))
     log = record_on_device(device, DEVICE, ALL)
-    assert list(event_differences(record_events(*launch), device.events(log, ALL))) == []
+    assert (
+        list(event_differences(record_events(KernelLaunch(*launch)), device.events(log, ALL))) == []
+    )
     x = np.arange(256, dtype=np.float32).reshape(64, 4)
     x[:, 1] += 2
     x[:, [2, 0]] = x[:, [0, 1]]
@@ -196,9 +199,9 @@ def test_components_of_vectors_are_recorded() -> None:
     source = source.replace("vload_half(i, x)", "0.25f * i").replace("half8", "float8")
     source = source.replace("#pragma OPENCL EXTENSION cl_khr_fp16 : enable", "")
     arguments: list[Argument] = [BufferArgument(8)]
-    launch = DeviceLaunch(parse(source), "vectors", (4,), (4,), arguments)
+    launch = DeviceLaunch(KernelLaunch(parse(source), "vectors", (4,), (4,), arguments))
     events = launch.events(record_on_device(launch, DEVICE, ALL), ALL)
-    expected = record_events(parse(source), "vectors", (4,), (4,), arguments)
+    expected = record_events(KernelLaunch(parse(source), "vectors", (4,), (4,), arguments))
     assert value_rows(events) == value_rows(expected)
     assert len(value_rows(events)) == 4 * (4 + 3 + 8 + 1 + 2)
 
@@ -347,11 +350,17 @@ def test_a_device_that_is_not_there_is_told(run: Runner, tmp_path: Path) -> None
 def test_watched_memory_is_recorded_and_must_be_there() -> None:
     contents = np.zeros(64, np.float32)
     arguments = [BufferArgument(256, contents), BufferArgument(256)]
-    launch = DeviceLaunch(inside_program(), "in_order", (64,), (64,), arguments, watched=["y"])
+    launch = DeviceLaunch(
+        KernelLaunch(inside_program(), "in_order", (64,), (64,), arguments),
+        EventSelection(watched=["y"]),
+    )
     events = launch.events(record_on_device(launch, DEVICE, ALL), ALL)
     assert {events.memories[memory].name for memory in events.accesses.memory} == {"y"}
     with pytest.raises(ValueError, match="accesses no z; it accesses x, y"):
-        DeviceLaunch(inside_program(), "in_order", (64,), (64,), arguments, watched=["z"])
+        DeviceLaunch(
+            KernelLaunch(inside_program(), "in_order", (64,), (64,), arguments),
+            EventSelection(watched=["z"]),
+        )
 
 
 def test_a_report_names_the_device(run: Runner, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from cltrace.kernels.arguments import ImageArgument, SamplerArgument
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.device_launch import DeviceLaunch
 from cltrace.kernels.events.files import read_events
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.runs.device_events import prepare_launch, record_on_device
 from tests.conftest import Runner
@@ -31,8 +32,10 @@ def both(
 ) -> tuple[LaunchEvents, LaunchEvents]:
     """The events as the executor and as a device record them."""
     launch = (parse(source), kernel, sizes, (8, 2, 1)[: len(sizes)], arguments)
-    device = DeviceLaunch(*launch)
-    return record_events(*launch), device.events(record_on_device(device, "Portable", ALL), ALL)
+    device = DeviceLaunch(KernelLaunch(*launch))
+    return record_events(KernelLaunch(*launch)), device.events(
+        record_on_device(device, "Portable", ALL), ALL
+    )
 
 
 SAMPLED = """
@@ -134,7 +137,9 @@ def test_a_device_records_images_of_all_dimensions(
 def test_images_that_no_device_is_given_are_refused() -> None:
     source = """__kernel void f(__read_only image1d_buffer_t in, __global float *out)
     { out[0] = read_imagef(in, 0).x; }"""
-    launch = DeviceLaunch(parse(source), "f", (8,), (8,), [ImageArgument(8), BufferArgument(4)])
+    launch = DeviceLaunch(
+        KernelLaunch(parse(source), "f", (8,), (8,), [ImageArgument(8), BufferArgument(4)])
+    )
     with pytest.raises(UnsupportedKernelError, match="an argument image1d_buffer_t"):
         prepare_launch(launch)
 

@@ -9,6 +9,7 @@ from cltrace.kernels import Argument, BufferArgument, LocalArgument, Program, pa
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.device_launch import DeviceLaunch
 from cltrace.kernels.events.files import read_events
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.runs.device_events import record_on_device
 from tests.conftest import Runner
@@ -24,7 +25,7 @@ Launch = tuple[Program, str, tuple[int, ...], tuple[int, ...], list[Argument]]
 def test_whole_work_groups_are_recorded_within_the_limit() -> None:
     contents = np.zeros(1 << 16, np.float32)
     arguments = [BufferArgument(contents.nbytes, contents), BufferArgument(contents.nbytes)]
-    launch = DeviceLaunch(inside_program(), "in_order", (1 << 16,), (256,), arguments)
+    launch = DeviceLaunch(KernelLaunch(inside_program(), "in_order", (1 << 16,), (256,), arguments))
     events = launch.events(record_on_device(launch, DEVICE, 10_000), 10_000)
     assert events.recorded_groups == 10_000 // 512
     assert len(events.accesses.row) == 512 * events.recorded_groups
@@ -39,8 +40,8 @@ def test_of_a_work_group_with_too_many_events_the_first_ones_are_recorded(max_ev
         while (s++ < n) if (s & i) x[i] += t[get_local_id(0)]; }"""
     arguments: list[Argument] = [BufferArgument(512, np.zeros(128, np.int32)), 30]
     launch = (parse(source), "k", (128,), (64,), arguments)
-    device = DeviceLaunch(*launch)
-    whole = record_events(*launch)
+    device = DeviceLaunch(KernelLaunch(*launch))
+    whole = record_events(KernelLaunch(*launch))
     streams = dict(
         zip(whole.items.item.tolist(), whole.streams.texts(whole.items.stream, 99), strict=True)
     )
@@ -89,12 +90,12 @@ def events_of_items(events: LaunchEvents, items: range) -> list[tuple[object, ..
 
 
 def test_a_work_group_with_an_endless_loop_is_stopped_at_its_next_barrier() -> None:
-    device = DeviceLaunch(*endless_launch(1))
+    device = DeviceLaunch(KernelLaunch(*endless_launch(1)))
     log = record_on_device(device, DEVICE, 1_000_000)
     assert np.flatnonzero(log.is_stopped).tolist() == list(range(16, 32))
     events = device.events(log, 1_000_000)
     assert events.dropped.stopped_items == 16
-    whole = record_events(*endless_launch(0))
+    whole = record_events(KernelLaunch(*endless_launch(0)))
     for others in (range(16), range(32, 64)):
         assert events_of_items(events, others) == events_of_items(whole, others)
     # The others of its work-group have come to the barrier in their second pass.
@@ -105,7 +106,7 @@ def test_a_work_group_with_an_endless_loop_is_stopped_at_its_next_barrier() -> N
 
 @pytest.mark.parametrize("loop", ["while (x[0] < n) s += x[i];", "if (n) for (;;) ;"])
 def test_endless_loops_behind_all_barriers_are_stopped_alone(loop: str) -> None:
-    device = DeviceLaunch(*endless_launch(1, f"if (i % 16 == 3 && i != 19) {loop}"))
+    device = DeviceLaunch(KernelLaunch(*endless_launch(1, f"if (i % 16 == 3 && i != 19) {loop}")))
     log = record_on_device(device, DEVICE, 1_000_000)
     assert np.flatnonzero(log.is_stopped).tolist() == [3, *range(16, 32), 35, 51]
 
@@ -113,7 +114,9 @@ def test_endless_loops_behind_all_barriers_are_stopped_alone(loop: str) -> None:
 def test_a_launch_of_many_endless_work_items_ends() -> None:
     source = """__kernel void k(__global int *x) {
         while (x[get_global_id(0)] < 5) if (x[get_global_id(0)] < 3) x[get_global_id(0)] &= 1; }"""
-    launch = DeviceLaunch(parse(source), "k", (1 << 14,), (64,), [BufferArgument(1 << 16)])
+    launch = DeviceLaunch(
+        KernelLaunch(parse(source), "k", (1 << 14,), (64,), [BufferArgument(1 << 16)])
+    )
     log = record_on_device(launch, DEVICE, 1000)
     assert log.is_stopped.all()
     assert launch.events(log, 1000).dropped.stopped_items == 64

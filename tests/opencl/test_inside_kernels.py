@@ -6,6 +6,7 @@ import pytest
 from cltrace.kernels import Argument, BufferArgument, LocalArgument, Program, parse
 from cltrace.kernels.events.capture import EventLimits, record_events
 from cltrace.kernels.events.device_launch import DeviceLaunch
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.runs.device_events import record_on_device
 from tests.kernels.device_launches import event_differences
 
@@ -65,15 +66,15 @@ def launch_of(body: str, first: str = "") -> Launch:
 
 @pytest.mark.parametrize("body", BODIES)
 def test_barriers_are_those_of_the_executor(body: str) -> None:
-    device = DeviceLaunch(*launch_of(body))
+    device = DeviceLaunch(KernelLaunch(*launch_of(body)))
     events = device.events(record_on_device(device, DEVICE, ALL), ALL)
-    expected = record_events(*launch_of(body), limits=EventLimits(max_events=ALL))
+    expected = record_events(KernelLaunch(*launch_of(body)), limits=EventLimits(max_events=ALL))
     assert list(event_differences(expected, events)) == []
 
 
 @pytest.mark.parametrize("body", list(BODIES)[::3])
 def test_no_work_item_waits_for_one_that_is_stopped(body: str) -> None:
-    device = DeviceLaunch(*launch_of(body, "if (i == 9) while (n > 4) s |= 1;"))
+    device = DeviceLaunch(KernelLaunch(*launch_of(body, "if (i == 9) while (n > 4) s |= 1;")))
     log = record_on_device(device, DEVICE, 10_000)
     assert np.flatnonzero(log.is_stopped).tolist() == list(range(8, 16))
 
@@ -104,7 +105,7 @@ def test_odd_texts_are_recorded(text: str) -> None:
         (8,),
         [BufferArgument(128, contents)],
     )
-    device = DeviceLaunch(*launch)
+    device = DeviceLaunch(KernelLaunch(*launch))
     events = device.events(record_on_device(device, DEVICE, ALL), ALL)
-    assert list(event_differences(record_events(*launch), events)) == []
+    assert list(event_differences(record_events(KernelLaunch(*launch)), events)) == []
     assert events.dropped.has_whole_items

@@ -8,6 +8,7 @@ from cltrace.kernels import Argument, BufferArgument, parse
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.events.annotations import Chart, read_annotations
 from cltrace.kernels.events.capture import record_events
+from cltrace.kernels.events.recording_request import EventSelection, KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
 
 PLAIN = """__kernel void total(__global const float *x, __global float *y)
@@ -39,7 +40,10 @@ ANNOTATED = (
 def record(source: str, *emissions: str) -> LaunchEvents:
     contents = np.arange(128, dtype=np.float32)
     arguments: list[Argument] = [BufferArgument(512, contents), BufferArgument(512)]
-    return record_events(parse(source), "total", (128,), (64,), arguments, emissions=emissions)
+    return record_events(
+        KernelLaunch(parse(source), "total", (128,), (64,), arguments),
+        EventSelection(emissions=emissions),
+    )
 
 
 def values_of(events: LaunchEvents, name: str, item: int) -> list[tuple[int, float]]:
@@ -129,7 +133,7 @@ __kernel void vectors(__global const half *x)
 def test_components_of_vectors_are_values() -> None:
     halves = np.arange(4, dtype=np.float16) / 4
     arguments: list[Argument] = [BufferArgument(8, halves)]
-    events = record_events(parse(VECTORS), "vectors", (4,), (4,), arguments)
+    events = record_events(KernelLaunch(parse(VECTORS), "vectors", (4,), (4,), arguments))
     assert events.bindings[0].names == ("v.x", "v.y", "v.z", "v.w", "rounded", "small.y")
     assert [values_of(events, f"v.{name}", 3) for name in "xyzw"] == [
         [(3, number)] for number in (6.0, 1.0, -6.0, 6.0)
@@ -197,7 +201,10 @@ def test_a_value_by_a_function_that_decides_or_changes_something_is_refused(
     source = source.replace("f(y)", "f((__global int *)y)") if "int *y" in function else source
     arguments: list[Argument] = [BufferArgument(512), BufferArgument(512)]
     with pytest.raises(KernelSourceError, match=rf"program\.cl:3:3: .*{message}"):
-        record_events(parse(source), "total", (128,), (64,), arguments, form=form)
+        record_events(
+            KernelLaunch(parse(source), "total", (128,), (64,), arguments),
+            EventSelection(form=form),
+        )
 
 
 def test_a_value_is_emitted_behind_a_directive() -> None:
@@ -210,7 +217,7 @@ def test_annotations_without_effect_are_told() -> None:
     source = '#include "a.h"\n' + PLAIN.replace("{\n", "{ //@watch sum, l, x\n", 1)
     program = parse(source, headers={"a.h": "#define N 3 //@watch y\n", "b.h": "// @brief\n"})
     arguments: list[Argument] = [BufferArgument(512, np.ones(128, np.float32)), BufferArgument(512)]
-    assert record_events(program, "total", (128,), (64,), arguments).notes == (
+    assert record_events(KernelLaunch(program, "total", (128,), (64,), arguments)).notes == (
         "@watch sum: total accesses no sum",
         "@watch l: total accesses no l",
         "annotations in a.h have no effect: only those of the source itself have",

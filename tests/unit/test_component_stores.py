@@ -7,6 +7,7 @@ from cltrace.kernels import Argument, BufferArgument, parse
 from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.races import find_races
+from cltrace.kernels.events.recording_request import EventSelection, KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
 
 EVERY = """__kernel void f(__global float4 *x, __global float3 *y, __global char2 *c, int n)
@@ -25,7 +26,9 @@ def record(statement: str, form: CodeForm = CodeForm.WRITTEN, items: int = 1) ->
         3,
     ]
     source = EVERY.replace("STATEMENT", statement)
-    return record_events(parse(source), "f", (items,), (items,), arguments, form=form)
+    return record_events(
+        KernelLaunch(parse(source), "f", (items,), (items,), arguments), EventSelection(form=form)
+    )
 
 
 def accesses_of(events: LaunchEvents) -> list[tuple[str, str, int, int]]:

@@ -11,6 +11,7 @@ from cltrace.kernels import (
 )
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.races import find_diverging_barriers, find_races
+from cltrace.kernels.events.recording_request import KernelLaunch
 from tests.kernels.cases import Case
 from tests.kernels.catalogue import CASES
 from tests.kernels.inside import SUMS, inside_program, record_sum
@@ -23,7 +24,9 @@ SAME_VALUES = {"half_stores"}
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_no_case_races_or_has_a_diverging_barrier(case: Case) -> None:
     events = record_events(
-        program_of(case), case.kernel, case.global_size, local_size_of(case), arguments_of(case)
+        KernelLaunch(
+            program_of(case), case.kernel, case.global_size, local_size_of(case), arguments_of(case)
+        )
     )
     races = [race for race in find_races(events).races if not race.has_barrier]
     assert bool(races) == (case.name in SAME_VALUES)
@@ -139,14 +142,18 @@ def test_races_are_told_with_their_scope(
         else BufferArgument(256, np.zeros(64, np.int32))
         for parameter in program.kernels[kernel].parameters
     ]
-    races = find_races(record_events(program, kernel, (16,), (local_size,), arguments)).races
+    races = find_races(
+        record_events(KernelLaunch(program, kernel, (16,), (local_size,), arguments))
+    ).races
     assert any(race.is_within_group for race in races) == is_within
     assert any(not race.is_within_group for race in races) == is_across
 
 
 def test_a_barrier_of_other_memory_is_told_apart() -> None:
     contents = BufferArgument(256, np.zeros(64, np.int32))
-    events = record_events(parse(RACES), "other_fence", (16,), (8,), [contents, contents])
+    events = record_events(
+        KernelLaunch(parse(RACES), "other_fence", (16,), (8,), [contents, contents])
+    )
     assert [race.has_barrier for race in find_races(events).races] == [True]
     without = find_races(record_sum("sum_by_stride", 64, barrier="0")).races
     assert not any(race.has_barrier for race in without)
@@ -154,7 +161,7 @@ def test_a_barrier_of_other_memory_is_told_apart() -> None:
 
 def test_every_line_that_races_at_a_place_is_told() -> None:
     contents = BufferArgument(256, np.zeros(64, np.int32))
-    events = record_events(parse(RACES), "one_place", (4,), (4,), [contents])
+    events = record_events(KernelLaunch(parse(RACES), "one_place", (4,), (4,), [contents]))
     first_lines = {events.sites[race.sites[0]].line for race in find_races(events).races}
     other_lines = {events.sites[race.sites[1]].line for race in find_races(events).races}
     assert len(first_lines) == 1
@@ -163,6 +170,6 @@ def test_every_line_that_races_at_a_place_is_told() -> None:
 
 def test_a_barrier_that_half_of_a_group_reaches_is_told() -> None:
     contents = BufferArgument(256, np.zeros(64, np.float32))
-    events = record_events(inside_program(), "half_barrier", (64,), (32,), [contents])
+    events = record_events(KernelLaunch(inside_program(), "half_barrier", (64,), (32,), [contents]))
     (barrier,) = find_diverging_barriers(events)
     assert (barrier.groups, barrier.arrived, barrier.items) == (2, 16, 32)

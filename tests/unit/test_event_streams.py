@@ -20,6 +20,7 @@ from cltrace.kernels.events.decisions import decode_stream
 from cltrace.kernels.events.files import pack_events, read_events, write_events
 from cltrace.kernels.events.launch_code import LaunchCode
 from cltrace.kernels.events.proxy_warps import stream_histogram
+from cltrace.kernels.events.recording_request import ALL_EVENTS, EventSelection, KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.kernels.events.stream_tree import StreamTree
 from tests.kernels.inside import inside_program, proxies_of, record_sum
@@ -47,7 +48,10 @@ def test_streams_of_random_programs_are_decoded_to_the_end(form: CodeForm) -> No
             BufferArgument(floats.nbytes, floats),
         ]
         events = record_events(
-            parse(program.source), program.name, (GLOBAL_SIZE,), (LOCAL_SIZE,), arguments, form=form
+            KernelLaunch(
+                parse(program.source), program.name, (GLOBAL_SIZE,), (LOCAL_SIZE,), arguments
+            ),
+            EventSelection(form=form),
         )
         assert_streams_decode(events)
 
@@ -99,7 +103,7 @@ def test_conditions_of_every_form_are_evaluated_as_in_c() -> None:
         BufferArgument(inputs.nbytes, inputs),
         BufferArgument(inputs.nbytes),
     ]
-    events = record_events(inside_program(), "conditions", (32,), (32,), arguments)
+    events = record_events(KernelLaunch(inside_program(), "conditions", (32,), (32,), arguments))
     assert_streams_decode(events)
     for item, value in enumerate(inputs.tolist()):
         by_hand = Conditions()
@@ -146,7 +150,7 @@ def test_conditions_are_true_as_they_are_written(
         f"__kernel void k(__global int *x, int d) {{ int i = get_global_id(0); {code} x[i] = 1; }}"
     )
     arguments: list[Argument] = [BufferArgument(32, np.zeros(8, np.int32)), 0]
-    events = record_events(parse(source), "k", (8,), (8,), arguments)
+    events = record_events(KernelLaunch(parse(source), "k", (8,), (8,), arguments))
     for item in range(8):
         bits = events.streams.bits(int(events.items.stream[item]))
         assert bits.tolist() == [int(value) for value in expected(item)]
@@ -160,7 +164,9 @@ def test_conditions_have_their_text() -> None:
         "while (!(i > (d & 2) && f(d, 3) < 2)) d++;\n"
         "for (; x[i]; d++) if (d < 4 ? i != 2 : i >= 1) d = i; }\n"
     ).replace("f(d, 3)", "max(d, 3)")
-    decisions = LaunchCode(parse(source), "k", CodeForm.WRITTEN, ()).model.decisions
+    decisions = LaunchCode(
+        KernelLaunch(parse(source), "k", (1,), (1,), ()), ALL_EVENTS
+    ).model.decisions
     assert [item.text for item in decisions] == [
         "i > 3",
         "x[i] == 2",

@@ -8,6 +8,7 @@ import pytest
 
 from cltrace.kernels import Argument, BufferArgument, parse
 from cltrace.kernels.events.capture import record_events
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.report.kernel_events import EventAnalysis, analyse_events
 
 PAGE = Path(__file__).parents[2] / "docs" / "explore.md"
@@ -25,7 +26,9 @@ def sound_kernel() -> str:
 def analyse(source: str) -> EventAnalysis:
     contents = np.ones(1024, np.float32)
     arguments: list[Argument] = [BufferArgument(4096, contents), BufferArgument(4096)]
-    return analyse_events(record_events(parse(source), "total", (1024,), (64,), arguments))
+    return analyse_events(
+        record_events(KernelLaunch(parse(source), "total", (1024,), (64,), arguments))
+    )
 
 
 def divergent_warps(analysis: EventAnalysis) -> int:

@@ -10,6 +10,7 @@ from cltrace.errors import KernelError
 from cltrace.kernels import Argument, BufferArgument, ImageArgument, parse
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.files import pack_events, read_events
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.kernels.events.records import EventMemory, LaunchEvents
 from cltrace.report.kernel_events import analyse_events
 from cltrace.report.page.inside_kernel import render_inside_page
@@ -17,7 +18,7 @@ from cltrace.report.page.inside_pictures import Pictures, find_pictures
 
 
 def record(source: str, sizes: Sequence[int], *arguments: Argument) -> LaunchEvents:
-    return record_events(parse(source), "f", sizes, (8, 1)[: len(sizes)], arguments)
+    return record_events(KernelLaunch(parse(source), "f", sizes, (8, 1)[: len(sizes)], arguments))
 
 
 def pairs_of(pictures: Pictures, number: int) -> list[tuple[int, int]]:

@@ -17,6 +17,7 @@ from cltrace.kernels.counts.records import AccessSite, BranchSite
 from cltrace.kernels.events.branch_counts import count_branches
 from cltrace.kernels.events.capture import EventLimits, record_events
 from cltrace.kernels.events.proxy_warps import active_lanes, find_proxy_warps, stream_histogram
+from cltrace.kernels.events.recording_request import EventSelection, KernelLaunch
 from cltrace.kernels.events.records import DecisionKind, EventKind, EventSite, LaunchEvents
 from cltrace.kernels.events.warp_accesses import find_warp_accesses
 from tests.kernels.cases import Case
@@ -107,7 +108,7 @@ def test_loads_of_a_stencil_take_twenty_paths(
 def test_sectors_of_the_textbook_accesses(kernel: str, sectors: int) -> None:
     contents = np.zeros(256, np.float32)
     arguments = [BufferArgument(1024, contents), BufferArgument(1024, contents)]
-    events = record_events(inside_program(), kernel, (32,), (32,), arguments)
+    events = record_events(KernelLaunch(inside_program(), kernel, (32,), (32,), arguments))
     reads = [
         row for row in find_warp_accesses(events) if events.sites[row.site].kind is EventKind.READ
     ]
@@ -119,7 +120,11 @@ def test_events_give_the_counts_exactly(case: Case) -> None:
     program, local_size, arguments = program_of(case), local_size_of(case), arguments_of(case)
     launch = (program, case.kernel, case.global_size, local_size, arguments)
     counts = count(*launch, sample=WHOLE, forms=())
-    events = record_events(*launch, form=CodeForm.OPTIMISED, limits=EventLimits(max_events=1 << 40))
+    events = record_events(
+        KernelLaunch(*launch),
+        EventSelection(form=CodeForm.OPTIMISED),
+        limits=EventLimits(max_events=1 << 40),
+    )
     proxies = find_proxy_warps(events)
     assert active_lanes(proxies) == pytest.approx(counts.active_lanes, abs=1e-12)
     assert sum(len(proxy.warps) for proxy in proxies) == counts.warps
@@ -185,7 +190,7 @@ def test_whole_work_groups_are_sampled_within_the_limit() -> None:
     arguments = [BufferArgument(contents.nbytes, contents), BufferArgument(contents.nbytes)]
     limits = EventLimits(max_events=100_000)
     events = record_events(
-        inside_program(), "in_order", (1 << 20,), (256,), arguments, limits=limits
+        KernelLaunch(inside_program(), "in_order", (1 << 20,), (256,), arguments), limits=limits
     )
     assert events.recorded_groups == 100_000 // 512
     assert len(events.items.item) == events.recorded_groups * 256
@@ -197,7 +202,9 @@ def test_events_beyond_the_limit_are_counted() -> None:
     contents = np.zeros(64, np.float32)
     arguments = [BufferArgument(256, contents), BufferArgument(256)]
     limits = EventLimits(max_events=40)
-    events = record_events(inside_program(), "in_order", (64,), (64,), arguments, limits=limits)
+    events = record_events(
+        KernelLaunch(inside_program(), "in_order", (64,), (64,), arguments), limits=limits
+    )
     assert len(events.accesses.row) == 40
     assert events.dropped.accesses == 128 - 40
 
@@ -205,7 +212,7 @@ def test_events_beyond_the_limit_are_counted() -> None:
 def test_only_watched_memory_is_recorded() -> None:
     contents = np.zeros(64, np.float32)
     launch = ("in_order", (64,), (64,), [BufferArgument(256, contents), BufferArgument(256)])
-    events = record_events(inside_program(), *launch, watched=["y"])
+    events = record_events(KernelLaunch(inside_program(), *launch), EventSelection(watched=["y"]))
     assert {events.memories[memory].name for memory in events.accesses.memory} == {"y"}
     with pytest.raises(ValueError, match="accesses no z; it accesses x, y"):
-        record_events(inside_program(), *launch, watched=["z"])
+        record_events(KernelLaunch(inside_program(), *launch), EventSelection(watched=["z"]))

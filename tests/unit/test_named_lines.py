@@ -8,6 +8,7 @@ import numpy as np
 from cltrace.kernels import Argument, BufferArgument, parse
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.named_lines import NamedLines
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.kernels.events.tables import event_columns, open_database
 from cltrace.report.kernel_events import analyse_events, events_report
@@ -32,7 +33,7 @@ PLAIN = re.sub(r"(?m)^ *#.*$", "", SOURCE)
 
 def record(source: str) -> LaunchEvents:
     arguments: list[Argument] = [BufferArgument(64, np.zeros(16, np.int32))]
-    return record_events(parse(source), "f", (8,), (8,), arguments)
+    return record_events(KernelLaunch(parse(source), "f", (8,), (8,), arguments))
 
 
 def test_a_line_is_named_by_the_directive_before_it() -> None:

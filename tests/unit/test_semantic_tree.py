@@ -11,6 +11,7 @@ from cltrace.kernels.events.branch_counts import count_branches
 from cltrace.kernels.events.capture import record_events
 from cltrace.kernels.events.decisions import decode_stream
 from cltrace.kernels.events.proxy_warps import find_proxy_warps
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.kernels.events.semantic_tree import build_semantic_tree
 from cltrace.report.kernel_events import analyse_events
@@ -48,7 +49,7 @@ BRANCHES = """__kernel void branches(__global int *x)
 
 def record(source: str) -> LaunchEvents:
     arguments: list[Argument] = [BufferArgument(256, np.zeros(64, np.int32))]
-    return record_events(parse(source), "branches", (64,), (64,), arguments)
+    return record_events(KernelLaunch(parse(source), "branches", (64,), (64,), arguments))
 
 
 def drawn(events: LaunchEvents) -> list[str]:
@@ -111,7 +112,7 @@ def test_a_reduction_is_a_loop_around_a_condition() -> None:
 @pytest.mark.parametrize("case", CASES[::5], ids=lambda case: case.name)
 def test_work_items_come_to_a_node_through_those_above_it(case: Case) -> None:
     launch = (program_of(case), case.kernel, case.global_size, local_size_of(case))
-    events = record_events(*launch, arguments_of(case))
+    events = record_events(KernelLaunch(*launch, arguments_of(case)))
     nodes = build_semantic_tree(events.begin, events.decisions)
     above: list[tuple[int, int]] = []
     parents = {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cltrace.commands.shared.argument_types import parse_positive
 from cltrace.commands.shared.outputs import write_output_atomically
-from cltrace.commands.shared.source_launch import ReadyLaunch, parse_source
+from cltrace.commands.shared.source_launch import parse_source
 from cltrace.errors import OutputError, UsageError
 from cltrace.files import find_output
 from cltrace.kernels import Argument, Kernel, Machine, parse
@@ -16,6 +16,7 @@ from cltrace.kernels.counts.traced_launches import TracedLaunch, usual_local_siz
 from cltrace.kernels.events.capture import DEFAULT_LIMITS, EventLimits, record_events
 from cltrace.kernels.events.device_launch import DeviceLaunch
 from cltrace.kernels.events.files import is_events_file, write_events
+from cltrace.kernels.events.recording_request import EventSelection, KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
 from cltrace.kernels.limits import limit_counting
 from cltrace.report.kernel_events import EventAnalysis
@@ -32,9 +33,7 @@ class EventFlags:
         output: the file to write the events to, None for none.
         page: the page to write them as, None for none.
         against: the source of another version to show beside it, None for none.
-        form: the code to execute.
-        watched: the arguments and variables whose accesses are recorded, empty for all.
-        emissions: values to record, as NAME[INDEX]=EXPRESSION@LINE.
+        selection: the events to record.
         limits: limits of the recording.
         device: name of the device that executes the launch, None for the executor.
         cpu_s: limit on the CPU time, None for none.
@@ -43,9 +42,7 @@ class EventFlags:
     output: Path | None
     page: Path | None
     against: Path | None
-    form: CodeForm
-    watched: Sequence[str]
-    emissions: Sequence[str]
+    selection: EventSelection
     limits: EventLimits
     device: str | None
     cpu_s: float | None
@@ -141,23 +138,25 @@ def event_flags(arguments: argparse.Namespace, cpu_s: float | None) -> EventFlag
         output=arguments.events,
         page=arguments.page,
         against=arguments.against,
-        form=CodeForm.OPTIMISED if arguments.optimised else CodeForm.WRITTEN,
-        watched=arguments.watch,
-        emissions=arguments.emit,
+        selection=EventSelection(
+            form=CodeForm.OPTIMISED if arguments.optimised else CodeForm.WRITTEN,
+            watched=arguments.watch,
+            emissions=arguments.emit,
+        ),
         limits=replace(DEFAULT_LIMITS, max_events=arguments.max_events),
         device=arguments.device,
         cpu_s=cpu_s,
     )
 
 
-def traced_launch_ready(launch: TracedLaunch, machine: Machine) -> ReadyLaunch:
+def traced_launch_ready(launch: TracedLaunch, machine: Machine) -> KernelLaunch:
     """Return a launch of a trace with its program. Raises: `UsageError` without its source."""
     if launch.program is None:
         raise UsageError(
             f"the trace has no source of {launch.kernel}: record it without --no-source"
         )
     program = launch.program
-    return ReadyLaunch(
+    return KernelLaunch(
         program=parse(program.source, program.options, headers=program.headers),
         kernel=launch.kernel,
         global_size=launch.global_size,
@@ -167,7 +166,7 @@ def traced_launch_ready(launch: TracedLaunch, machine: Machine) -> ReadyLaunch:
     )
 
 
-def other_version(launch: ReadyLaunch, file: Path) -> ReadyLaunch:
+def other_version(launch: KernelLaunch, file: Path) -> KernelLaunch:
     """Return the launch of another version's kernel: the one of the same name, or its only one.
 
     Raises: `UsageError`, `KernelError`.
@@ -183,7 +182,7 @@ def other_version(launch: ReadyLaunch, file: Path) -> ReadyLaunch:
     return replace(launch, program=program, kernel=kernel, arguments=arguments)
 
 
-def _arguments_by_name(launch: ReadyLaunch, kernel: Kernel, file: Path) -> Sequence[Argument]:
+def _arguments_by_name(launch: KernelLaunch, kernel: Kernel, file: Path) -> Sequence[Argument]:
     """Return a launch's arguments in the order of another kernel's parameters.
 
     Parameters of other names take the place of those of the same types. Raises: `UsageError`.
@@ -202,7 +201,7 @@ def _arguments_by_name(launch: ReadyLaunch, kernel: Kernel, file: Path) -> Seque
     )
 
 
-def record_launch(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> LaunchEvents:
+def record_launch(launch: KernelLaunch, machine: Machine, flags: EventFlags) -> LaunchEvents:
     """Record the events of a launch, and write them if the flags name a file.
 
     Raises: `UsageError`, `KernelError`, `OutputError`.
@@ -214,7 +213,9 @@ def record_launch(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> L
     try:
         with limit_counting(flags.cpu_s):
             if flags.device is None:
-                events = _record_by_execution(launch, machine, flags)
+                events = record_events(
+                    launch, flags.selection, machine=machine, limits=flags.limits
+                )
             else:
                 events = _record_on_device(launch, machine, flags, flags.device)
     except ValueError as error:  # sizes or arguments that no launch can have
@@ -224,37 +225,10 @@ def record_launch(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> L
     return events
 
 
-def _record_by_execution(launch: ReadyLaunch, machine: Machine, flags: EventFlags) -> LaunchEvents:
-    return record_events(
-        launch.program,
-        launch.kernel,
-        launch.global_size,
-        launch.local_size,
-        launch.arguments,
-        global_offset=launch.global_offset,
-        form=flags.form,
-        machine=machine,
-        limits=flags.limits,
-        watched=flags.watched,
-        emissions=flags.emissions,
-    )
-
-
 def _record_on_device(
-    launch: ReadyLaunch, machine: Machine, flags: EventFlags, device: str
+    launch: KernelLaunch, machine: Machine, flags: EventFlags, device: str
 ) -> LaunchEvents:
-    recorded = DeviceLaunch(
-        launch.program,
-        launch.kernel,
-        launch.global_size,
-        launch.local_size,
-        launch.arguments,
-        global_offset=launch.global_offset,
-        form=flags.form,
-        machine=machine,
-        watched=flags.watched,
-        emissions=flags.emissions,
-    )
+    recorded = DeviceLaunch(launch, flags.selection, machine=machine)
     log = record_on_device(recorded, device, flags.limits.max_events)
     return recorded.events(log, flags.limits.max_events)
 

@@ -33,6 +33,7 @@ from cltrace.kernels import (
     parse,
 )
 from cltrace.kernels.counts.traced_launches import usual_local_size
+from cltrace.kernels.events.recording_request import KernelLaunch
 from cltrace.similar_names import suggest_name
 
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG])(?:i?B)?")
@@ -69,18 +70,6 @@ class SourceLaunch:
     global_size: tuple[int, ...] | None
     local_size: tuple[int, ...] | None
     arguments: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadyLaunch:
-    """A launch with its program and all arguments. Sizes have an entry per dimension."""
-
-    program: Program
-    kernel: str
-    global_size: tuple[int, ...]
-    local_size: tuple[int, ...]
-    global_offset: tuple[int, ...] | None
-    arguments: Sequence[Argument]
 
 
 def source_launch(arguments: argparse.Namespace) -> SourceLaunch:
@@ -122,7 +111,7 @@ def parse_source(
 
 def find_launches(
     program: Program, file: Path, pattern: str, launch: SourceLaunch, machine: Machine
-) -> list[ReadyLaunch]:
+) -> list[KernelLaunch]:
     """Return the launch of each kernel whose name matches. Raises: `UsageError`."""
     if launch.global_size is None:
         raise UsageError("a source's kernels need --global-size to be launched")
@@ -135,7 +124,7 @@ def find_launches(
         raise UsageError("--local-size and --global-size need the same number of dimensions")
     given = dict(_split_argument(text) for text in launch.arguments)
     return [
-        ReadyLaunch(
+        KernelLaunch(
             program=program,
             kernel=name,
             global_size=launch.global_size,

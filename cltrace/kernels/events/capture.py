@@ -1,6 +1,6 @@
 """Recording of a launch's events by executing whole work-groups."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import KernelExecutionError
-from cltrace.kernels.arguments import Argument
-from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.assumption_texts import describe_assumptions
 from cltrace.kernels.counts.assumptions import ScenarioRedirection
 from cltrace.kernels.counts.group_sampling import begin_execution, spread_groups
@@ -23,14 +21,14 @@ from cltrace.kernels.events.launch_code import (
 )
 from cltrace.kernels.events.named_lines import named_lines
 from cltrace.kernels.events.observer import EventObserver
+from cltrace.kernels.events.recording_request import ALL_EVENTS, EventSelection, KernelLaunch
 from cltrace.kernels.events.records import DroppedEvents, ItemTable, LaunchEvents
-from cltrace.kernels.execute.lanes import Grid, NDRange
+from cltrace.kernels.execute.lanes import Grid
 from cltrace.kernels.execute.launch import LaunchMemory
 from cltrace.kernels.execute.scheduler import Runner, cost_in_lanes
 from cltrace.kernels.execute.work_items import work_item_value
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import NVIDIA, Machine
-from cltrace.kernels.program import Program
 
 _PILOT_GROUPS: Final = 2
 """Work-groups that are executed before the others are chosen."""
@@ -58,37 +56,21 @@ DEFAULT_LIMITS: Final = EventLimits()
 
 
 def record_events(
-    program: Program,
-    kernel: str,
-    global_size: Sequence[int],
-    local_size: Sequence[int],
-    arguments: Sequence[Argument],
+    launch: KernelLaunch,
+    selection: EventSelection = ALL_EVENTS,
     *,
-    global_offset: Sequence[int] | None = None,
-    form: CodeForm = CodeForm.WRITTEN,
     machine: Machine = NVIDIA,
     limits: EventLimits = DEFAULT_LIMITS,
-    watched: Collection[str] = (),
-    emissions: Sequence[str] = (),
 ) -> LaunchEvents:
     """Record the events of a launch, of all work-groups or of as many as `limits` allow.
 
-    `watched` names the arguments and variables whose accesses are recorded, beside those that the source
-    watches; all if there are none. `emissions` are values to record, as `NAME[INDEX]=EXPRESSION@LINE`,
-    beside those that the source emits. Values that depend on contents that are not given are assumed;
-    `notes` lists them.
+    Values that depend on contents that are not given are assumed; `notes` lists them.
 
     Raises: `ValueError` for invalid sizes, an unknown kernel or a watched name that the kernel lacks;
     `UnsupportedKernelError` and `KernelExecutionError` as `count` does.
     """
-    launch = _Launch(
-        LaunchCode(program, kernel, form, emissions),
-        nd_range(global_size, local_size, global_offset),
-        arguments,
-        machine,
-        frozenset(watched),
-    )
-    return launch.events(_run_groups(launch, limits))
+    recorded = _Launch(launch, selection, machine)
+    return recorded.events(_run_groups(recorded, limits))
 
 
 def _run_groups(launch: "_Launch", limits: EventLimits) -> "_Execution":
@@ -151,24 +133,20 @@ class _Execution:
 
 
 class _Launch:
-    def __init__(
-        self,
-        code: LaunchCode,
-        ndrange: NDRange,
-        arguments: Sequence[Argument],
-        machine: Machine,
-        watched: frozenset[str],
-    ) -> None:
+    def __init__(self, launch: KernelLaunch, selection: EventSelection, machine: Machine) -> None:
+        code = LaunchCode(launch, selection)
         self._code = code
         self._kernel = code.analysis.sliced_kernel
-        self.ndrange = ndrange
-        self._arguments = arguments
+        self.ndrange = nd_range(launch.global_size, launch.local_size, launch.global_offset)
+        self._arguments = launch.arguments
         self._machine = machine
-        self._watched = watched
+        self._watched = frozenset(selection.watched)
         self._own_sites = frozenset(
             site.number for site in self._kernel.sites if not code.annotated.is_added(site.place)
         )
-        self._unknowns: Unknowns = find_unknowns(code.analysis, arguments, ndrange.local_size)
+        self._unknowns: Unknowns = find_unknowns(
+            code.analysis, launch.arguments, self.ndrange.local_size
+        )
 
     def run(self, groups: NDArray[np.int64], limits: EventLimits) -> _Execution:
         """Execute some work-groups."""

@@ -1,7 +1,7 @@
 """Recording of a launch's events by a device: the instrumented kernel, and the events of its log."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from cltrace.events.event_logs import EventLog
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument
-from cltrace.kernels.compiler import CodeForm, read_options
+from cltrace.kernels.compiler import read_options
 from cltrace.kernels.events.device_accesses import DeviceAccesses
 from cltrace.kernels.events.device_log import LogEntries
 from cltrace.kernels.events.launch_code import (
@@ -18,6 +18,7 @@ from cltrace.kernels.events.launch_code import (
     event_memories,
 )
 from cltrace.kernels.events.observer import find_barriers
+from cltrace.kernels.events.recording_request import ALL_EVENTS, EventSelection, KernelLaunch
 from cltrace.kernels.events.records import (
     DroppedEvents,
     ItemTable,
@@ -33,7 +34,6 @@ from cltrace.kernels.instrument.kernel_source import InstrumentedKernel, instrum
 from cltrace.kernels.ir.types import FloatType, IntegerType
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.machine import NVIDIA, Machine
-from cltrace.kernels.program import Program
 from cltrace.kernels.values import dtype_of
 
 _NO_CONTRACTION: Final = re.compile(r"#\s*pragma\s+OPENCL\s+FP_CONTRACT\s+OFF")
@@ -43,36 +43,27 @@ _NO_GROUPS: Final = np.zeros(1, np.int64)
 class DeviceLaunch:
     """A launch whose events a device records.
 
-    `watched` and `emissions` are as for `record_events`.
-
     Raises: as `record_events`, and `UnsupportedKernelError` for code that no device is given.
     """
 
     def __init__(
         self,
-        program: Program,
-        kernel: str,
-        global_size: Sequence[int],
-        local_size: Sequence[int],
-        arguments: Sequence[Argument],
+        launch: KernelLaunch,
+        selection: EventSelection = ALL_EVENTS,
         *,
-        global_offset: Sequence[int] | None = None,
-        form: CodeForm = CodeForm.WRITTEN,
         machine: Machine = NVIDIA,
-        watched: Collection[str] = (),
-        emissions: Sequence[str] = (),
     ) -> None:
-        self.ndrange = nd_range(global_size, local_size, global_offset)
+        self.ndrange = nd_range(launch.global_size, launch.local_size, launch.global_offset)
         self._machine = machine
-        self._options = program.options
-        texts = (program.source, *program.headers.values())
+        self._options = launch.program.options
+        texts = (launch.program.source, *launch.program.headers.values())
         self._contracts = not any(map(_NO_CONTRACTION.search, texts))
-        self._arguments = arguments
-        self._code = LaunchCode(program, kernel, form, emissions)
+        self._arguments = launch.arguments
+        self._code = LaunchCode(launch, selection)
         self._kernel = self._code.analysis.full_kernel
-        self._watched = frozenset(watched)
+        self._watched = frozenset(selection.watched)
         self._own_memory = LaunchMemory(
-            self._kernel, arguments, Grid(self.ndrange, _NO_GROUPS, machine.warp_width)
+            self._kernel, launch.arguments, Grid(self.ndrange, _NO_GROUPS, machine.warp_width)
         )
         check_watched(self._watched, {part.name for part in event_memories(self._own_memory)})
 

@@ -1,6 +1,6 @@
 """What a launch's code says of its events: operations of blocks, places of accesses, memory objects."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 
 from cltrace.errors import KernelSourceError
@@ -17,6 +17,7 @@ from cltrace.kernels.events.decisions import find_decisions
 from cltrace.kernels.events.named_lines import named_lines
 from cltrace.kernels.events.negations import SourceConditions
 from cltrace.kernels.events.observer import find_barriers
+from cltrace.kernels.events.recording_request import EventSelection, KernelLaunch
 from cltrace.kernels.events.records import EventKind, EventMemory, EventSite
 from cltrace.kernels.execute.images import Image
 from cltrace.kernels.execute.launch import LaunchMemory
@@ -70,12 +71,11 @@ class LaunchCode:
     Raises: `KernelSourceError` for wrong annotations; as `analyse_kernel`.
     """
 
-    def __init__(
-        self, program: Program, kernel: str, form: CodeForm, emissions: Sequence[str]
-    ) -> None:
+    def __init__(self, launch: KernelLaunch, selection: EventSelection) -> None:
+        program, kernel, form = launch.program, launch.kernel, selection.form
         self.source, self.kernel, self.form = program.source, kernel, form
         code = named_lines(program.source).code
-        self.annotated = read_annotations(code, emissions)
+        self.annotated = read_annotations(code, selection.emissions)
         if self.annotated.text != program.source:
             program = program.with_source(self.annotated.text)
         self.analysis = analyse_for_events(program, kernel, form)
