@@ -3,10 +3,9 @@
     python benchmarks/advice.py [--rounds 7] [--only finish-in-loop,…] [--json FILE]
 
 Each case of `programs/advice` is a mistake and its remedy. The program with the mistake is recorded, and
-its finding states a gain with an interval. Then both variants run in turn within one process, untraced
-and traced; the measured gain is the difference of their medians. Gains are shares of the time of the
-mistake in their own run, because a machine is not equally fast in all of them. A measured gain within the
-interval holds.
+its finding states a gain with an interval. Both variants run in turn within one process, untraced and
+traced; the measured gain is the difference of their medians. Recordings and such runs take turns, because
+a machine is not equally fast at all times. A measured gain within the interval holds.
 """
 
 import argparse
@@ -26,34 +25,36 @@ from cltrace.timeline.advice import Finding
 from cltrace.timeline.analysis import Analysis
 
 PROGRAMS = Path(__file__).parent / "programs" / "advice"
-RECORDINGS = 3
 MODULES = ("waits", "transfers", "launches", "gaps", "queues")
 CLTRACE = [sys.executable, "-m", "cltrace"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A stated gain and two measured ones, as shares of the time of the variant with the mistake.
+    """A stated gain and two measured ones, and the time of the variant with the mistake: `recorded_ns` that
+    of the recording with the statement.
 
-    `noise` is half of the distance between the quartiles of the untraced gain. `others` are rules with
-    further findings. The shares of the stated gain are `None` without a finding.
+    `noise_ns` is half of the distance between the quartiles of the untraced gain. `others` are rules with
+    further findings. The stated gain is `None` without a finding.
     """
 
     case: str
     rule: str
-    recorded_ns: int
-    stated: float | None
-    low: float | None
-    high: float | None
     before_ns: int
-    measured: float
-    noise: float
-    traced: float
+    recorded_ns: int
+    stated_ns: int | None
+    low_ns: int | None
+    high_ns: int | None
+    measured_ns: int
+    noise_ns: int
+    traced_ns: int
     others: tuple[str, ...]
 
-    def holds(self, measured: float) -> bool:
+    def holds(self, measured_ns: int) -> bool:
         """Return whether a measured gain lies within the stated interval."""
-        return self.low is not None and self.high is not None and self.low <= measured <= self.high
+        if self.low_ns is None or self.high_ns is None:
+            return False
+        return self.low_ns <= measured_ns <= self.high_ns
 
 
 def cases() -> Iterator[tuple[Path, str, str]]:
@@ -65,15 +66,15 @@ def cases() -> Iterator[tuple[Path, str, str]]:
             yield path, name, rule
 
 
-def compare(command: Sequence[str | Path], rounds: int) -> tuple[float, float, float]:
-    """Return the median time of the mistake in ns, the gain and its noise as shares of it."""
+def compare(command: Sequence[str | Path], rounds: int) -> tuple[int, int, int]:
+    """Return the median time of the mistake, the gain, and the gain's noise, in ns."""
     done = subprocess.run([*command, "compare", str(rounds)], capture_output=True, check=True)
     times = json.loads(done.stdout.splitlines()[-1])
     before, after = times["before_ns"], times["after_ns"]
     whole = statistics.median(before)
     differences = [one - other for one, other in zip(before, after, strict=True)]
     first, _, third = statistics.quantiles(differences, n=4)
-    return whole, (whole - statistics.median(after)) / whole, (third - first) / 2 / whole
+    return round(whole), round(whole - statistics.median(after)), round((third - first) / 2)
 
 
 def record(path: Path, name: str, trace: Path) -> tuple[int, tuple[Finding, ...]]:
@@ -87,28 +88,28 @@ def record(path: Path, name: str, trace: Path) -> tuple[int, tuple[Finding, ...]
 
 def measure(path: Path, name: str, rule: str, rounds: int) -> Pair:
     """Return the stated and the measured gains of a case."""
+    command: list[str | Path] = [sys.executable, path, name]
     with tempfile.TemporaryDirectory() as directory:
-        # The quietest of some recordings: another program's work would count as the mistake's.
-        recorded_ns, findings = min(
-            (record(path, name, Path(directory) / f"{at}.cltrace") for at in range(RECORDINGS)),
-            key=lambda each: each[0],
-        )
-        gain = next((each.gain for each in findings if each.rule == rule), None)
-        command: list[str | Path] = [sys.executable, path, name]
-        before_ns, measured, noise = compare(command, rounds)
         traced_as = [*CLTRACE, "run", "-q", "-o", Path(directory) / "rounds.cltrace"]
-        _, traced, _ = compare([*traced_as, *command], rounds)
+        recordings = [record(path, name, Path(directory) / "0.cltrace")]
+        before_ns, measured_ns, noise_ns = compare(command, rounds)
+        recordings.append(record(path, name, Path(directory) / "1.cltrace"))
+        _, traced_ns, _ = compare([*traced_as, *command], rounds)
+        recordings.append(record(path, name, Path(directory) / "2.cltrace"))
+    # The quietest recording: another program's work would count as the mistake's.
+    recorded_ns, findings = min(recordings, key=lambda each: each[0])
+    gain = next((each.gain for each in findings if each.rule == rule), None)
     return Pair(
         case=name,
         rule=rule,
+        before_ns=before_ns,
         recorded_ns=recorded_ns,
-        stated=None if gain is None else gain.expected_ns / recorded_ns,
-        low=None if gain is None else gain.low_ns / recorded_ns,
-        high=None if gain is None else gain.high_ns / recorded_ns,
-        before_ns=round(before_ns),
-        measured=measured,
-        noise=noise,
-        traced=traced,
+        stated_ns=None if gain is None else gain.expected_ns,
+        low_ns=None if gain is None else gain.low_ns,
+        high_ns=None if gain is None else gain.high_ns,
+        measured_ns=measured_ns,
+        noise_ns=noise_ns,
+        traced_ns=traced_ns,
         others=tuple(each.rule for each in findings if each.rule != rule),
     )
 
@@ -116,26 +117,26 @@ def measure(path: Path, name: str, rule: str, rounds: int) -> Pair:
 def table(pairs: Sequence[Pair]) -> str:
     """Return the pairs as a table in Markdown."""
     lines = [
-        "| case | rule | time | stated gain | interval | measured | traced |",
+        "| case | rule | time | stated gain (ms) | interval | measured | traced |",
         "| --- | --- | --: | --: | --: | --: | --: |",
     ]
     for pair in pairs:
-        marks = ["" if pair.holds(each) else " ✗" for each in (pair.measured, pair.traced)]
+        marks = ["" if pair.holds(each) else " ✗" for each in (pair.measured_ns, pair.traced_ns)]
         cells = (
             pair.case,
             f"`{pair.rule}`",
-            f"{pair.before_ns / 1e6:.0f} ms",
-            _percent(pair.stated),
-            f"{_percent(pair.low)} … {_percent(pair.high)}",
-            f"{_percent(pair.measured)} ± {_percent(pair.noise)}{marks[0]}",
-            f"{_percent(pair.traced)}{marks[1]}",
+            f"{_ms(pair.before_ns)} ms",
+            _ms(pair.stated_ns),
+            f"{_ms(pair.low_ns)} … {_ms(pair.high_ns)}",
+            f"{_ms(pair.measured_ns)} ± {_ms(pair.noise_ns)}{marks[0]}",
+            f"{_ms(pair.traced_ns)}{marks[1]}",
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.0f} %"
+def _ms(time_ns: int | None) -> str:
+    return "–" if time_ns is None else f"{time_ns / 1e6:.2f}"
 
 
 def main() -> None:
@@ -152,8 +153,8 @@ def main() -> None:
             pairs.append(measure(path, name, rule, arguments.rounds))
             console.print(table(pairs[-1:]).splitlines()[-1], pairs[-1].others, soft_wrap=True)
     console.print(table(pairs), soft_wrap=True)
-    untraced = sum(pair.holds(pair.measured) for pair in pairs)
-    traced = sum(pair.holds(pair.traced) for pair in pairs)
+    untraced = sum(pair.holds(pair.measured_ns) for pair in pairs)
+    traced = sum(pair.holds(pair.traced_ns) for pair in pairs)
     console.print(f"{untraced} of {len(pairs)} hold untraced, {traced} traced")
     if arguments.json is not None:
         arguments.json.write_text(json.dumps([asdict(pair) for pair in pairs], indent=1) + "\n")
