@@ -31,7 +31,7 @@ CLTRACE = [sys.executable, "-m", "cltrace"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A stated gain and two measured ones, and the time of the variant with the mistake: `recorded_ns` that
+    """A stated gain, two measured ones, and times of the variant with the mistake: `recorded_ns` is that
     of the recording with the statement.
 
     `noise_ns` is half of the distance between the quartiles of the untraced gain. `others` are rules with
