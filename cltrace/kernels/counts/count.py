@@ -140,7 +140,7 @@ def _sample_scenario(task: Task, scenario: Scenario) -> ScaledSample | None:
 def _build_task(
     analysis: KernelAnalysis, ndrange: NDRange, arguments: Sequence[Argument], machine: Machine
 ) -> tuple[Task, tuple[Assumption, ...]]:
-    unknowns = find_unknowns(analysis, arguments, ndrange.local_size)
+    unknowns = find_unknowns(analysis, arguments, ndrange)
     task = Task(
         analysis=analysis,
         ndrange=ndrange,

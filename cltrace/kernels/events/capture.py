@@ -168,7 +168,7 @@ class _Launch:
         self._own_sites = frozenset(
             site.number for site in self._kernel.sites if not code.annotated.is_added(site.place)
         )
-        self._unknowns: Unknowns = find_unknowns(code.analysis, arguments, ndrange.local_size)
+        self._unknowns: Unknowns = find_unknowns(code.analysis, arguments, ndrange)
 
     def run(self, groups: NDArray[np.int64], limits: EventLimits) -> _Execution:
         """Execute some work-groups."""

@@ -39,8 +39,9 @@ _EXTENSIONS: Final = frozenset({"sext", "zext", "trunc"})
 class ConstantLoop:
     """A loop whose counters are constants in each trip.
 
-    `trips` are those of its longest entry, `values` the slots whose values are constants in each trip, and
-    `powers` those of them that are a power of two in each. `form` has no affine phis; all other phis of the header than these values are in `non_affine`.
+    `trips` are those of its longest entry, `values` the slots whose values are constants in each trip,
+    and `powers` those of them that are a power of two in each. `form` has no affine phis; all other phis
+    of the header than these values are in `non_affine`.
     """
 
     trips: int

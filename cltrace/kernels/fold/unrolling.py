@@ -54,8 +54,8 @@ class UnrolledLoop:
     `is_whole` if these are all of its trips, `is_sequential` if a trip may need what the one before has
     computed, `is_in_step` if work-items wait for each other in each trip, so that trips stay one after
     another. `is_unrolled_again` is whether a compiler makes further copies of a short body: if no loop is
-    around it, and no work-item waits for others in it. `has_loops` if it has loops inside. `constants` are
-    the slots whose values are constants in each copy, and `powers` those that are powers of two.
+    around it, and no work-item waits for others in it. `has_loops` if it has loops inside. `constants`
+    are the slots whose values are constants in each copy, and `powers` those that are powers of two.
     """
 
     evolution: LoopEvolution

@@ -25,8 +25,9 @@ class StartLags:
 
     `lag_ns` is from the end of the one to the start of the other. `after_call_ns` is from the entry of
     the call that enqueued a command to its start at the earliest, shape (n,). `usual_ns` is the usual
-    latency of its device after a call, and `usual_after_ns` after another command. `staged_ns` is how much
-    longer than that a write took to start: the driver copied its data to memory that the device reads.
+    latency of its device after a call, and `usual_after_ns` after another command. `staged_ns` is how
+    much longer than that a write took to start: the driver copied its data to memory that the device
+    reads.
     """
 
     pairs: Int64s
