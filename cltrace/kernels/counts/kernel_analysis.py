@@ -148,6 +148,14 @@ class KernelAnalysis:
         return find_segments(self.dependencies)
 
     @cached_property
+    def written_roots(self) -> frozenset[Root]:
+        """The roots that the kernel may write."""
+        written = (
+            self._all_dependencies.writes(item) for _, item in self._all_dependencies.instructions
+        )
+        return frozenset[Root]().union(*written)
+
+    @cached_property
     def shares(self) -> Mapping[int, Sequence[ArrayShare]]:
         """The arrays of which loops run over a share for each work-item, by the loop's number."""
         return find_shares(self.dependencies)

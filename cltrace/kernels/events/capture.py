@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cltrace.errors import KernelExecutionError
 from cltrace.kernels.arguments import Argument
 from cltrace.kernels.compiler import CodeForm
+from cltrace.kernels.counts.assumed_begins import assume_begins
 from cltrace.kernels.counts.assumption_texts import describe_assumptions
 from cltrace.kernels.counts.assumptions import ScenarioRedirection
 from cltrace.kernels.counts.group_sampling import begin_execution, spread_groups
@@ -162,13 +163,13 @@ class _Launch:
         self._code = code
         self._kernel = code.analysis.sliced_kernel
         self.ndrange = ndrange
-        self._arguments = arguments
+        self._arguments = assume_begins(code.analysis, arguments).arguments
         self._machine = machine
         self._watched = watched
         self._own_sites = frozenset(
             site.number for site in self._kernel.sites if not code.annotated.is_added(site.place)
         )
-        self._unknowns: Unknowns = find_unknowns(code.analysis, arguments, ndrange)
+        self._unknowns: Unknowns = find_unknowns(code.analysis, self._arguments, ndrange)
 
     def run(self, groups: NDArray[np.int64], limits: EventLimits) -> _Execution:
         """Execute some work-groups."""

@@ -22,7 +22,8 @@ from cltrace.kernels.ir.instructions import (
     Phi,
     Touch,
 )
-from cltrace.kernels.ir.types import size_bytes
+from cltrace.kernels.ir.source_places import Place
+from cltrace.kernels.ir.types import IntegerType, size_bytes
 from cltrace.kernels.limits import check_cpu_limit
 
 _SIZE_OF_GROUP: Final = frozenset({"get_local_size", "get_enqueued_local_size"})
@@ -38,6 +39,8 @@ class Segment:
         elements: the array that they are part of: its argument's number.
         trip_bytes: what a trip advances by in it, times `step`.
         step: what a trip advances by besides.
+        unit_bytes: the size of what a begin counts; 0 if begins are no array of integers that count.
+        place: where the array with the begins is read.
     """
 
     begins: int
@@ -45,6 +48,8 @@ class Segment:
     elements: int
     trip_bytes: int
     step: "Step"
+    unit_bytes: int
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +100,31 @@ class _SegmentAnalysis:
         begin, step = self._find_begin(outer[0]), self._find_step(inner[0], phi.result)
         if begin is None or step is None:
             return
+        array, begin_bytes, load = begin
+        is_index = isinstance(phi.type, IntegerType) and isinstance(load.type, IntegerType)
         for elements, factor in self._arrays(number, phi.result):
-            if elements != begin[0]:
+            if elements != array:
                 yield Segment(
-                    begins=begin[0],
-                    begin_bytes=begin[1],
+                    begins=array,
+                    begin_bytes=begin_bytes,
                     elements=elements,
                     trip_bytes=abs(factor * step.number),
                     step=step,
+                    unit_bytes=abs(factor)
+                    if is_index and size_bytes(load.type) == begin_bytes
+                    else 0,
+                    place=load.place,
                 )
 
-    def _find_begin(self, slot: int) -> tuple[int, int] | None:
-        """Return the array that a counter begins by, and the distance of its elements in bytes."""
+    def _find_begin(self, slot: int) -> tuple[int, int, Load] | None:
+        """Return the array that a counter begins by, the distance of its elements, and a read of it."""
         loads = self._summed_loads(slot)
         array = self._array(loads[0].pointer) if len(loads) == 1 else None
         if array is None:
             return None
         pointer = self._definitions.get(loads[0].pointer)
         strides = [stride for _, stride in pointer.terms] if isinstance(pointer, Offset) else []
-        return array, max([*strides, size_bytes(loads[0].type)])
+        return array, max([*strides, size_bytes(loads[0].type)]), loads[0]
 
     def _find_step(self, slot: int, counter: int) -> Step | None:
         """Return what a counter advances by."""
