@@ -2,11 +2,11 @@
 
     python benchmarks/advice.py [--rounds 7] [--only finish-in-loop,…] [--json FILE]
 
-Each case of `programs/advice` is a mistake and its remedy. The program with the mistake is recorded, and
-its finding states a gain with an interval. Then both variants run in turn within one process, untraced
-and traced; the measured gain is the difference of their medians. Gains are shares of the time of the
-mistake in their own run, because a machine is not equally fast in all of them. A measured gain within the
-interval holds.
+Each case of `programs/advice` is a mistake and its remedy. The program with the mistake is recorded,
+after a run in which recording is paused, and the findings of its rule state a gain with an interval. Both
+variants run in turn within one process, untraced and traced; the measured gain is the difference of
+their medians. Gains are shares of the time of the mistake in their own run, because a machine is not
+equally fast in all of them. A measured gain within the interval holds.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -35,8 +35,9 @@ CLTRACE = [sys.executable, "-m", "cltrace"]
 class Pair:
     """A stated gain and two measured ones, as shares of the time of the variant with the mistake.
 
-    `noise` is half of the distance between the quartiles of the untraced gain. `others` are rules with
-    further findings. The shares of the stated gain are `None` without a finding.
+    The stated gain is the sum of those of all findings of the rule, as a remedy follows all of them; its
+    shares are `None` without a finding. `noise` is half of the distance between the quartiles of the
+    untraced gain. `others` are rules with further findings.
     """
 
     case: str
@@ -78,7 +79,7 @@ def compare(command: Sequence[str | Path], rounds: int) -> tuple[float, float, f
 
 def record(path: Path, name: str, trace: Path) -> tuple[int, tuple[Finding, ...]]:
     """Record a mistake, and return its time in ns and its findings, also those of little gain."""
-    command = [*CLTRACE, "run", "-q", "-o", trace, sys.executable, path, name, "before"]
+    command = [*CLTRACE, "run", "-q", "-o", trace, sys.executable, path, name, "before", "warm"]
     done = subprocess.run(command, check=True, capture_output=True)
     with cltrace.load(trace) as opened:
         findings = Analysis(opened).findings
@@ -93,7 +94,7 @@ def measure(path: Path, name: str, rule: str, rounds: int) -> Pair:
             (record(path, name, Path(directory) / f"{at}.cltrace") for at in range(RECORDINGS)),
             key=lambda each: each[0],
         )
-        gain = next((each.gain for each in findings if each.rule == rule), None)
+        gains = [each.gain for each in findings if each.rule == rule and each.gain is not None]
         command: list[str | Path] = [sys.executable, path, name]
         before_ns, measured, noise = compare(command, rounds)
         traced_as = [*CLTRACE, "run", "-q", "-o", Path(directory) / "rounds.cltrace"]
@@ -102,15 +103,21 @@ def measure(path: Path, name: str, rule: str, rounds: int) -> Pair:
         case=name,
         rule=rule,
         recorded_ns=recorded_ns,
-        stated=None if gain is None else gain.expected_ns / recorded_ns,
-        low=None if gain is None else gain.low_ns / recorded_ns,
-        high=None if gain is None else gain.high_ns / recorded_ns,
+        stated=_share((gain.expected_ns for gain in gains), recorded_ns),
+        low=_share((gain.low_ns for gain in gains), recorded_ns),
+        high=_share((gain.high_ns for gain in gains), recorded_ns),
         before_ns=round(before_ns),
         measured=measured,
         noise=noise,
         traced=traced,
         others=tuple(each.rule for each in findings if each.rule != rule),
     )
+
+
+def _share(gains_ns: Iterable[int], whole_ns: int) -> float | None:
+    """Return the sum of gains as a share of the whole, at most all of it; `None` without gains."""
+    gains = list(gains_ns)
+    return min(sum(gains) / whole_ns, 1.0) if gains else None
 
 
 def table(pairs: Sequence[Pair]) -> str:

@@ -74,3 +74,14 @@ Argument = (
     | None
 )
 """An argument of a launch. None is a null pointer; a number takes the type of the parameter."""
+
+
+def integer_of(argument: Argument) -> int | None:
+    """Return an argument that is passed as an integer, or as the bytes of one; None for another."""
+    match argument:
+        case StructArgument(contents) if len(contents) in (4, 8):
+            return int.from_bytes(contents, "little", signed=True)
+        case np.integer() | int():
+            return int(argument)
+        case _:
+            return None

@@ -118,3 +118,23 @@ def test_what_follows_from_counters_costs_nothing() -> None:
         c[i] = v[0] + v[1] * v[2] + v[3] * v[4] + v[5] * v[6] + v[7] * v[8];
     }"""
     assert per_warp(counted(source), CostClass.INT_DIVIDE) == 0
+
+
+@pytest.mark.parametrize(("last", "divides"), [("256", False), ("get_local_size(0)", True)])
+def test_remainders_by_doubled_counters_are_masks(last: str, divides: bool) -> None:
+    """NVIDIA's compiler unrolls the sum of a work-group whose size it knows, and knows each divisor."""
+    source = f"""
+    __kernel void sums(__global const float *in, __global float *out) {{
+        __local float part[256];
+        int own = get_local_id(0);
+        part[own] = in[get_global_id(0)];
+        for (uint step = 2; step <= {last}; step *= 2) {{
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if ((own + 1) % step == 0) part[own] += part[own - step / 2];
+        }}
+        if (own == 255) out[get_group_id(0)] = part[own];
+    }}
+    """
+    buffers = [BufferArgument(4 << 12)] * 2
+    found = count(parse(source), "sums", (4096,), (256,), buffers)
+    assert any(row.cost is CostClass.INT_DIVIDE for row in found.folded) == divides

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import cltrace
 from cltrace.timeline.activity import Activity
+from cltrace.timeline.advice.staged_writes import at_worst
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import find_dependencies
@@ -201,6 +202,25 @@ def test_blocking_writes_that_do_not_block_wait_before_the_next_one() -> None:
     unblocked = Change(unblocked=commands, moved=(until,))
     assert 80 <= replay.gain_ns(unblocked) <= 110
     assert replay.gain_ns(Change(unblocked=commands)) >= replay.gain_ns(unblocked)
+
+
+@pytest.mark.parametrize(("staged_ns", "gain_ns"), [(5, 45), (80, 90)])
+def test_writes_that_do_not_block_are_still_staged(staged_ns: int, gain_ns: int) -> None:
+    """The driver copies their data first, in the call or in a thread of its own."""
+    runs: list[Run] = []
+    time = 0
+    for _ in range(4):
+        start = time + staged_ns
+        runs.append(Run(time, start, start + 10, kind="write", blocking_until=start + 10))
+        runs.append(Run(start + 10, start + 15, start + 25))
+        time = start + 55
+    replay = replay_of(activity(runs))
+    expect_exact(replay)
+    gain = replay.gain_ns(Change(unblocked=positions(0, 2, 4, 6)))
+    assert gain == pytest.approx(gain_ns, abs=20)
+    worst = at_worst(replay.graph, Change(unblocked=positions(0, 2, 4, 6)))
+    slower = combine([Change(unblocked=positions(0, 2, 4, 6)), worst])
+    assert replay.gain_ns(slower) <= gain
 
 
 def test_events_that_are_kept_do_not_hold_the_host() -> None:

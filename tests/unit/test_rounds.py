@@ -68,3 +68,27 @@ def test_warps_wait_at_barriers_for_the_one_that_works_longest() -> None:
         if any(found.sites[at].space == "local" for at in one.sites)
     ]
     assert sum(local) == 8 + 1, "a step each, and the result"
+
+
+def test_a_read_is_waited_for_where_lanes_are_active() -> None:
+    """A guard keeps all but one work-group of 16 from the reads of its loop, without a branch."""
+    source = """
+    __kernel void guarded(__global const float *in, __global float *out, int steps, int groups) {
+        __local float tile[256];
+        int own = get_local_id(0);
+        tile[own] = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = 0; k < steps; ++k) {
+            if (get_group_id(0) < groups) tile[own] += in[k * get_global_size(0) + get_global_id(0)];
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        out[get_global_id(0)] = tile[own];
+    }
+    """
+    arguments: list[Argument] = [BufferArgument(4 << 20), BufferArgument(4 << 12), np.int32(20)]
+    waits = {}
+    for groups in (1, 16):
+        launch = ("guarded", (4096,), (256,), [*arguments, np.int32(groups)])
+        found = count(parse(source), *launch, machine=Machine())
+        waits[groups] = sum(one.waits for one in found.rounds) / found.warps
+    assert waits == {1: 20 / 16 + 1, 16: 20 + 1}

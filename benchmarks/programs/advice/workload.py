@@ -1,9 +1,10 @@
 """Common parts of the programs of advice: a queue, kernels, host work, and a case per mistake.
 
-    python benchmarks/programs/advice/waits.py CASE before|after
+    python benchmarks/programs/advice/waits.py CASE before|after [warm]
     python benchmarks/programs/advice/waits.py CASE compare ROUNDS
 
-The first runs a variant once. The second runs both in turn, and prints their times as JSON.
+The first runs a variant once; with `warm` after a run of it that is not recorded. The second runs both in
+turn, and prints their times as JSON.
 """
 
 import json
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
+
+import cltrace
 
 SOURCE = """
 kernel void spin(global float *x, int rounds) {
@@ -93,6 +96,14 @@ def took_ns(variant: Variant) -> int:
     return time.perf_counter_ns() - begin
 
 
+def run_unrecorded(variant: Variant) -> None:
+    """Run a variant to its end while recording is paused."""
+    cltrace.pause()
+    variant()
+    queue.finish()
+    cltrace.resume()
+
+
 def warm_up() -> None:
     """Launch each kernel once: drivers compile at first launches, which are no part of a mistake."""
     x, one = buffer(1 << 20), np.int32(1)
@@ -115,7 +126,10 @@ def main() -> None:
     chosen = CASES[name]
     warm_up()
     if way != "compare":
-        print(json.dumps({"ns": took_ns(chosen.before if way == "before" else chosen.after)}))
+        variant = chosen.before if way == "before" else chosen.after
+        if "warm" in sys.argv:
+            run_unrecorded(variant)
+        print(json.dumps({"ns": took_ns(variant)}))
         return
     variants = [chosen.before, chosen.after]
     for variant in variants:

@@ -99,6 +99,7 @@ _OPTIMISED: Final = (
     "-fno-unroll-loops",
     "-fno-vectorize",
     "-fno-slp-vectorize",
+    "-fno-convergent-functions",  # drivers know that functions such as get_local_id may be moved
     "-mllvm",
     "-inline-threshold=1000000",
     "-mllvm",

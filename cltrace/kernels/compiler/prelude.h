@@ -353,6 +353,62 @@ CLTRACE_SUB_GROUP(half)
 #undef CLTRACE_DECLARED
 #endif
 
+/* Functions with many branches, which drivers' compilers leave where they are called. They may move all
+ * others, as no function is convergent unless it says so. Those of one type are declared for all, as a
+ * declaration hides clang's own. */
+#define CLTRACE_STAYS __attribute__((const, convergent, overloadable))
+#define CLTRACE_MOVES __attribute__((const, overloadable))
+#define CLTRACE_WIDTHS(declare, attributes, type) \
+  declare(attributes, type, int) declare(attributes, type##2, int2) declare(attributes, type##3, int3) \
+  declare(attributes, type##4, int4) declare(attributes, type##8, int8) \
+  declare(attributes, type##16, int16)
+#define CLTRACE_OF_ALL(attributes, type, integer) \
+  type attributes sin(type); \
+  type attributes cos(type); \
+  type attributes tan(type); \
+  type attributes sinpi(type); \
+  type attributes cospi(type); \
+  type attributes log1p(type); \
+  type attributes erfc(type); \
+  type attributes tgamma(type); \
+  type attributes lgamma(type); \
+  type attributes logb(type); \
+  type attributes asinh(type); \
+  type attributes acosh(type); \
+  type attributes pow(type, type); \
+  type attributes powr(type, type); \
+  type attributes fmod(type, type); \
+  type attributes remainder(type, type); \
+  type attributes nextafter(type, type); \
+  type attributes pown(type, integer); \
+  type attributes rootn(type, integer); \
+  type attributes ldexp(type, integer); \
+  type attributes ldexp(type, int);
+#define CLTRACE_OF_DOUBLE(attributes, type, integer) \
+  type attributes acos(type); \
+  type attributes sinh(type); \
+  type attributes log(type); \
+  type attributes log2(type); \
+  type attributes log10(type); \
+  type attributes cbrt(type); \
+  type attributes hypot(type, type); \
+  type attributes atanh(type);
+CLTRACE_WIDTHS(CLTRACE_OF_ALL, CLTRACE_STAYS, float)
+CLTRACE_WIDTHS(CLTRACE_OF_DOUBLE, CLTRACE_MOVES, float)
+#ifdef cl_khr_fp64
+CLTRACE_WIDTHS(CLTRACE_OF_ALL, CLTRACE_STAYS, double)
+CLTRACE_WIDTHS(CLTRACE_OF_DOUBLE, CLTRACE_STAYS, double)
+#endif
+#ifdef cl_khr_fp16
+CLTRACE_WIDTHS(CLTRACE_OF_ALL, CLTRACE_STAYS, half)
+CLTRACE_WIDTHS(CLTRACE_OF_DOUBLE, CLTRACE_MOVES, half)
+#endif
+#undef CLTRACE_OF_DOUBLE
+#undef CLTRACE_OF_ALL
+#undef CLTRACE_WIDTHS
+#undef CLTRACE_MOVES
+#undef CLTRACE_STAYS
+
 #if __OPENCL_C_VERSION__ >= CL_VERSION_1_2
 int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 2)));
 #endif

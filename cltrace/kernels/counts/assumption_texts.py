@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from cltrace.kernels.counts.assumed_trips import AssumedTrips
 from cltrace.kernels.counts.records import Assumption
 from cltrace.kernels.counts.scenarios import (
     MAX_SCENARIO,
@@ -43,7 +44,7 @@ def describe_assumptions(
         if find_exits(sliced_kernel, block) is not None:
             what = "the number of trips depends on unknown contents"
             meaning = _describe_trips(
-                unknowns.segment_trips.get(sliced_kernel.graph.loop_of[block])
+                unknowns.assumed_trips.get(sliced_kernel.graph.loop_of[block])
             )
             if block in unknowns.known_parts:
                 meaning += ", or all that the loop has if these are fewer"
@@ -79,8 +80,9 @@ def _selects(sliced_kernel: PreparedKernel, slots: frozenset[int]) -> Iterator[S
                 yield item
 
 
-def _describe_trips(average: int | None) -> str:
-    if average is None:
+def _describe_trips(assumed: AssumedTrips | None) -> str:
+    if assumed is None:
         return f"{TYPICAL_TRIPS} trips, between {MIN_TRIPS} and {MAX_TRIPS}"
-    low, high = (scale_trips(average, scenario) for scenario in (MIN_SCENARIO, MAX_SCENARIO))
-    return f"{average} trips by the sizes of the arrays, between {low} and {high}"
+    low, high = (scale_trips(assumed.count, scenario) for scenario in (MIN_SCENARIO, MAX_SCENARIO))
+    trips = "trip" if assumed.count == 1 else "trips"
+    return f"{assumed.count} {trips} {assumed.reason}, between {low} and {high}"

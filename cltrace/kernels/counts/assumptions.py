@@ -187,9 +187,9 @@ class ScenarioRedirection:
         loop = graph.loop_of[block]
         header = graph.loops[loop].header
         trips = self._scenario.trips
-        average = self._unknowns.segment_trips.get(loop)
-        if average is not None:
-            trips = scale_trips(average, self._scenario)
+        assumed = self._unknowns.assumed_trips.get(loop)
+        if assumed is not None:
+            trips = scale_trips(assumed.count, self._scenario)
         return trips + (block == header and block not in graph.successors[block])
 
     def skip_trips(self, block: int, lanes: Lanes, trips: int) -> None:

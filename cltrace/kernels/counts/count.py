@@ -11,6 +11,7 @@ from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import is_private_type
 from cltrace.kernels.counts.access_density import access_density
 from cltrace.kernels.counts.access_sites import build_access_sites, site_positions
+from cltrace.kernels.counts.assumed_begins import assume_begins
 from cltrace.kernels.counts.assumption_texts import describe_assumptions
 from cltrace.kernels.counts.bounds import ScenarioBounds
 from cltrace.kernels.counts.branch_rules import ruled_accesses
@@ -81,8 +82,11 @@ def count(
     """
     ndrange = nd_range(global_size, local_size, global_offset)
     analysis = analyse_kernel(program, kernel, CodeForm.OPTIMISED)
-    task, assumptions = _build_task(analysis, ndrange, arguments, machine)
-    counts = _count_task(task, assumptions, sample if sample is not None else Sampling())
+    begins = assume_begins(analysis, arguments)
+    task, assumptions = _build_task(analysis, ndrange, begins.arguments, machine)
+    bounding, _ = _build_task(analysis, ndrange, arguments, machine)
+    assumptions = tuple(sorted((*begins.assumptions, *assumptions), key=_place_of))
+    counts = _count_task(task, bounding, assumptions, sample if sample is not None else Sampling())
     if CodeForm.WRITTEN not in forms:
         return counts
     launch = (program, kernel, global_size, local_size, arguments)
@@ -104,7 +108,8 @@ def count_written(
     ndrange = nd_range(global_size, local_size, global_offset)
     try:
         analysis = analyse_kernel(program, kernel, CodeForm.WRITTEN)
-        task, _ = _build_task(analysis, ndrange, arguments, machine)
+        begins = assume_begins(analysis, arguments)
+        task, _ = _build_task(analysis, ndrange, begins.arguments, machine)
         sample = ScaledSample(task, sample_launch(task, _WRITTEN_SAMPLING))
     except (UnsupportedKernelError, KernelExecutionError) as error:
         return WrittenCounts(notes=(f"not counted as written: {error}",))
@@ -112,10 +117,14 @@ def count_written(
     return WrittenCounts(operations, sample.operators(), _private_accesses(operations))
 
 
+def _place_of(assumption: Assumption) -> tuple[str, int]:
+    return assumption.place.file, assumption.place.line
+
+
 def _count_task(
-    task: Task, assumptions: tuple[Assumption, ...], sampling: Sampling
+    task: Task, bounding: Task, assumptions: tuple[Assumption, ...], sampling: Sampling
 ) -> KernelCounts:
-    """Count the optimised code of a launch."""
+    """Count the optimised code of a launch. `bounding` is the task without assumed contents."""
     run = sample_launch(task, sampling)
     wave_run = None
     wave = _wave_groups(task)
@@ -124,7 +133,7 @@ def _count_task(
     bounds = None
     if assumptions:
         bounds = ScenarioBounds(
-            _sample_scenario(task, MIN_SCENARIO), _sample_scenario(task, MAX_SCENARIO)
+            _sample_scenario(bounding, MIN_SCENARIO), _sample_scenario(bounding, MAX_SCENARIO)
         )
     return _build_counts(ScaledSample(task, run), wave_run, bounds, assumptions, sampling)
 
@@ -140,7 +149,7 @@ def _sample_scenario(task: Task, scenario: Scenario) -> ScaledSample | None:
 def _build_task(
     analysis: KernelAnalysis, ndrange: NDRange, arguments: Sequence[Argument], machine: Machine
 ) -> tuple[Task, tuple[Assumption, ...]]:
-    unknowns = find_unknowns(analysis, arguments, ndrange.local_size)
+    unknowns = find_unknowns(analysis, arguments, ndrange)
     task = Task(
         analysis=analysis,
         ndrange=ndrange,

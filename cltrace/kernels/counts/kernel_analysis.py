@@ -15,7 +15,9 @@ from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_func
 from cltrace.kernels.flow.canonical_loops import CanonicalLoop, find_canonical_loops
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root, SliceInputs
 from cltrace.kernels.flow.group_values import LaneValues, find_lane_values
+from cltrace.kernels.flow.id_quotients import IdQuotient, find_id_quotients
 from cltrace.kernels.flow.segments import Segment, find_segments
+from cltrace.kernels.flow.shares import ArrayShare, find_shares
 from cltrace.kernels.flow.slicing import reduce_to_slice
 from cltrace.kernels.flow.taint import Taint, find_taint
 from cltrace.kernels.flow.uniformity import NonUniformity, TripMotion
@@ -56,7 +58,9 @@ class KernelAnalysis:
         self._module = module
         self._source = source
         self._taints: dict[frozenset[Root], Taint] = {}
-        self._lane_values: dict[tuple[frozenset[Root], frozenset[int]], LaneValues] = {}
+        self._lane_values: dict[
+            tuple[frozenset[Root], frozenset[int], frozenset[int]], LaneValues
+        ] = {}
         self._folded: dict[Machine, FoldedKernel] = {}
 
     @cached_property
@@ -92,16 +96,29 @@ class KernelAnalysis:
             cached = self._taints[unknown] = find_taint(self.dependencies, unknown)
         return cached
 
-    def lane_values_of(self, unknown: frozenset[Root], flat: frozenset[int]) -> LaneValues:
+    def lane_values_of(
+        self,
+        unknown: frozenset[Root],
+        flat: frozenset[int],
+        quotients: frozenset[int] = frozenset(),
+    ) -> LaneValues:
         """Return what differs between work-items with the same ids in the dimensions `flat` of a group.
 
-        It is computed once per set of roots and dimensions.
+        They have the same values in the slots of `quotients`, too. It is computed once per set of roots,
+        dimensions and slots.
         """
-        cached = self._lane_values.get((unknown, flat))
+        key = (unknown, flat, quotients)
+        cached = self._lane_values.get(key)
         if cached is None:
-            cached = find_lane_values(self.dependencies, self.taint_of(unknown), flat)
-            self._lane_values[unknown, flat] = cached
+            taint = self.taint_of(unknown)
+            cached = find_lane_values(self.dependencies, taint, flat, quotients)
+            self._lane_values[key] = cached
         return cached
+
+    @cached_property
+    def id_quotients(self) -> Sequence[IdQuotient]:
+        """The quotients of ids by which work-items form teams."""
+        return find_id_quotients(self.dependencies)
 
     @cached_property
     def block_operations(self) -> Mapping[int, Mapping[tuple[str, CostClass], int]]:
@@ -129,6 +146,19 @@ class KernelAnalysis:
     def segments(self) -> Mapping[int, Sequence[Segment]]:
         """The segments of arrays that loops run over, by the loop's number."""
         return find_segments(self.dependencies)
+
+    @cached_property
+    def written_roots(self) -> frozenset[Root]:
+        """The roots that the kernel may write."""
+        written = (
+            self._all_dependencies.writes(item) for _, item in self._all_dependencies.instructions
+        )
+        return frozenset[Root]().union(*written)
+
+    @cached_property
+    def shares(self) -> Mapping[int, Sequence[ArrayShare]]:
+        """The arrays of which loops run over a share for each work-item, by the loop's number."""
+        return find_shares(self.dependencies)
 
     @cached_property
     def place_operations(self) -> Mapping[int, Sequence[tuple[Place, int]]]:

@@ -3,19 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument
+from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, integer_of
+from cltrace.kernels.counts.assumed_trips import AssumedTrips, find_assumed_trips
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
+from cltrace.kernels.execute.lanes import NDRange
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
 from cltrace.kernels.flow.group_values import LaneValues
 from cltrace.kernels.flow.known_conditions import KnownParts, find_known_parts
-from cltrace.kernels.flow.segments import Segment
 from cltrace.kernels.ir.instructions import Select
 from cltrace.kernels.ir.uses import operands_of
-
-_MAX_SEGMENT_TRIPS: Final = 4096
-"""Trips that are executed at most, as a few arrays are as long as all memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +28,7 @@ class Unknowns:
             work-items, the number of these: those of a work-group, or of its rows.
         shared_blocks: the same by block of `blocks` whose branch neighbours take together.
         shared_selects: the same by value of `selects` of which neighbours select the same.
-        segment_trips: by loop over segments of an array, their average trips by the sizes of both arrays.
+        assumed_trips: by loop that contents end, its average trips, where something tells them.
     """
 
     sites: frozenset[int]
@@ -41,17 +38,17 @@ class Unknowns:
     shared_sites: Mapping[int, int]
     shared_blocks: Mapping[int, int]
     shared_selects: Mapping[int, int]
-    segment_trips: Mapping[int, int]
+    assumed_trips: Mapping[int, AssumedTrips]
 
 
 def find_unknowns(
-    analysis: KernelAnalysis, arguments: Sequence[Argument], local_size: tuple[int, ...]
+    analysis: KernelAnalysis, arguments: Sequence[Argument], ndrange: NDRange
 ) -> Unknowns:
     """Return what is unknown in a launch of a kernel."""
     kernel = analysis.sliced_kernel
     roots = frozenset(_unknown_roots(arguments))
     taint = analysis.taint_of(roots)
-    neighbours = _neighbours(analysis, roots, local_size)
+    neighbours = _neighbours(analysis, roots, arguments, ndrange.local_size)
     sites = [
         site for site in kernel.sites if taint.reaches((site.pointer, *site.indices), site.block)
     ]
@@ -73,11 +70,7 @@ def find_unknowns(
             if not lanes.varies(operands_of(kernel.function.blocks[number].terminator), number)
         },
         shared_selects=_find_shared_selects(analysis, taint.selects, neighbours),
-        segment_trips={
-            loop: trips
-            for loop, segments in (analysis.segments.items() if taint.blocks else ())
-            if (trips := _average_trips(segments, arguments, local_size)) is not None
-        },
+        assumed_trips=find_assumed_trips(analysis, arguments, ndrange, taint),
     )
 
 
@@ -90,21 +83,6 @@ def _unknown_roots(arguments: Sequence[Argument]) -> list[Root]:
     if any(isinstance(argument, BufferArgument) for argument in arguments) and roots:
         roots.append(UNKNOWN_ROOT)
     return roots
-
-
-def _average_trips(
-    segments: Sequence[Segment], arguments: Sequence[Argument], local_size: tuple[int, ...]
-) -> int | None:
-    """Return the trips of a loop over an average segment, by the smallest of its arrays."""
-    trips = []
-    for segment in segments:
-        begins, elements = arguments[segment.begins], arguments[segment.elements]
-        if isinstance(begins, BufferArgument) and isinstance(elements, BufferArgument):
-            lanes = _local_size(local_size, segment.step_dimension)
-            num_begins = max(begins.size_bytes // segment.begin_bytes, 1)
-            length_bytes = elements.size_bytes / num_begins
-            trips.append(math.ceil(length_bytes / (segment.trip_bytes * lanes)))
-    return min(max(min(trips), 1), _MAX_SEGMENT_TRIPS) if trips else None
 
 
 def _find_shared_selects(
@@ -123,19 +101,38 @@ def _find_shared_selects(
 
 
 def _neighbours(
-    analysis: KernelAnalysis, roots: frozenset[Root], local_size: tuple[int, ...]
+    analysis: KernelAnalysis,
+    roots: frozenset[Root],
+    arguments: Sequence[Argument],
+    local_size: tuple[int, ...],
 ) -> Sequence[tuple[int, LaneValues]]:
-    """Return what differs between the work-items of a row, and of a group, each with their number."""
+    """Return what differs between the work-items of a team, a row and a group, each with their number.
+
+    Larger ones come later.
+    """
     flat = frozenset(number for number in range(3) if _local_size(local_size, number) == 1)
     row, group = _local_size(local_size, 0), math.prod(local_size)
-    of_group = (group, analysis.lane_values_of(roots, flat))
-    if not 1 < row < group:
-        return (of_group,)
-    return ((row, analysis.lane_values_of(roots, flat | {1, 2})), of_group)
+    found = []
+    for size, quotients in sorted(_teams(analysis, arguments).items()):
+        if 1 < size < row and row % size == 0:
+            lanes = analysis.lane_values_of(roots, flat | {1, 2}, frozenset(quotients))
+            found.append((size, lanes))
+    if 1 < row < group:
+        found.append((row, analysis.lane_values_of(roots, flat | {1, 2})))
+    return (*found, (group, analysis.lane_values_of(roots, flat)))
 
 
-def _local_size(local_size: tuple[int, ...], dimension: int | None) -> int:
-    """Return the local size in a dimension: 1 for none, and in one that the launch does not have."""
-    if dimension is None or not 0 <= dimension < len(local_size):
-        return 1
-    return local_size[dimension]
+def _teams(analysis: KernelAnalysis, arguments: Sequence[Argument]) -> Mapping[int, list[int]]:
+    """Return the quotients of ids that work-items of a team have in common, by the size of a team."""
+    teams: dict[int, list[int]] = {}
+    for quotient in analysis.id_quotients:
+        size = quotient.number
+        if quotient.argument is not None:
+            size = integer_of(arguments[quotient.argument]) or 0
+        teams.setdefault(size, []).append(quotient.result)
+    return teams
+
+
+def _local_size(local_size: tuple[int, ...], dimension: int) -> int:
+    """Return the local size in a dimension: 1 for one that the launch does not have."""
+    return local_size[dimension] if dimension < len(local_size) else 1

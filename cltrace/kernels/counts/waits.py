@@ -1,6 +1,6 @@
 """What warps of a launch wait for: steps of blocks, trips of loops, and rounds of reads."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -62,12 +62,24 @@ class Waits:
         """Return the loads in flight together. `positions` has the position of each site, by number."""
         waits_by_sites: dict[tuple[int, ...], float] = {}
         for number, block in self._blocks.items():
-            per_step = self._single_trips(block.ahead) * float(self.by_block[number])
+            per_step = self._single_trips(block.ahead)
             for numbers, count in block.chain.rounds.items():
                 sites = tuple(sorted(positions[site] for site in numbers if site in positions))
-                if sites and per_step:
-                    waits_by_sites[sites] = waits_by_sites.get(sites, 0.0) + count * per_step
+                steps = self._steps_of(number, numbers)
+                if sites and per_step * steps:
+                    waits = waits_by_sites.get(sites, 0.0) + count * per_step * steps
+                    waits_by_sites[sites] = waits
         return tuple(ConcurrentLoads(sites, waits) for sites, waits in waits_by_sites.items())
+
+    def _steps_of(self, block: int, sites: Iterable[int]) -> float:
+        """Return in how many steps of a block warps wait for sites.
+
+        Code without a branch around it runs in every step. A read of which no lane of a warp is active is
+        not waited for.
+        """
+        all_sites = self._task.sliced_kernel.sites
+        reading = max((float(self.by_block[all_sites[site].block]) for site in sites), default=0.0)
+        return min(float(self.by_block[block]), reading)
 
     def _single_trips(self, ahead: ReadsAhead | None) -> float:
         """Return the factor by which trips that are left over add to the rounds of an unrolled loop."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import KernelExecutionError
+from cltrace.kernels.counts.assumed_begins import assume_begins
 from cltrace.kernels.counts.assumption_texts import describe_assumptions
 from cltrace.kernels.counts.assumptions import ScenarioRedirection
 from cltrace.kernels.counts.group_sampling import begin_execution, spread_groups
@@ -138,15 +139,13 @@ class _Launch:
         self._code = code
         self._kernel = code.analysis.sliced_kernel
         self.ndrange = nd_range(launch.global_size, launch.local_size, launch.global_offset)
-        self._arguments = launch.arguments
+        self._arguments = assume_begins(code.analysis, launch.arguments).arguments
         self._machine = machine
         self._watched = frozenset(selection.watched)
         self._own_sites = frozenset(
             site.number for site in self._kernel.sites if not code.annotated.is_added(site.place)
         )
-        self._unknowns: Unknowns = find_unknowns(
-            code.analysis, launch.arguments, self.ndrange.local_size
-        )
+        self._unknowns: Unknowns = find_unknowns(code.analysis, self._arguments, self.ndrange)
 
     def run(self, groups: NDArray[np.int64], limits: EventLimits) -> _Execution:
         """Execute some work-groups."""

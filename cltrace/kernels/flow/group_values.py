@@ -15,6 +15,7 @@ from cltrace.kernels.builtins.function_kinds import (
 )
 from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.flow.dependencies import DataDependencies, is_pure
+from cltrace.kernels.flow.id_quotients import is_id
 from cltrace.kernels.flow.paths import blocks_on_paths
 from cltrace.kernels.flow.taint import Taint, reaches_block
 from cltrace.kernels.ir.instructions import (
@@ -38,7 +39,6 @@ from cltrace.kernels.limits import check_cpu_limit
 _LINEAR_CONVERSIONS: Final = frozenset(
     {"sext", "zext", "trunc", "bitcast", "ptrtoint", "inttoptr", "addrspacecast"}
 )
-_IDS: Final = frozenset({"get_global_id", "get_local_id"})
 _SAME_COLLECTIVES: Final = frozenset({"all", "any", "broadcast", "reduce"})
 """Operations of a work-group whose result all its work-items have."""
 
@@ -68,19 +68,30 @@ class LaneValues:
 
 
 def find_lane_values(
-    dependencies: DataDependencies, taint: Taint, flat: frozenset[int]
+    dependencies: DataDependencies,
+    taint: Taint,
+    flat: frozenset[int],
+    quotients: frozenset[int] = frozenset(),
 ) -> LaneValues:
     """Return what differs between the work-items of a group, where `taint` is unknown.
 
     Those are considered that have the same ids in the dimensions `flat`: all of the group where it has
-    only one in these, else those of one of its rows or planes.
+    only one in these, else those of one of its rows or planes. Of these, those are considered that have
+    the same values in the slots of `quotients`.
     """
-    return _LaneAnalysis(dependencies, taint, flat).run()
+    return _LaneAnalysis(dependencies, taint, flat, quotients).run()
 
 
 class _LaneAnalysis:
-    def __init__(self, dependencies: DataDependencies, taint: Taint, flat: frozenset[int]) -> None:
+    def __init__(
+        self,
+        dependencies: DataDependencies,
+        taint: Taint,
+        flat: frozenset[int],
+        quotients: frozenset[int],
+    ) -> None:
         self._dependencies = dependencies
+        self._quotients = quotients
         integers = dependencies.function.integer_constants().items()
         self._flat = frozenset(slot for slot, value in integers if value in flat)
         """Constants that are dimensions in which ids do not differ."""
@@ -134,10 +145,10 @@ class _LaneAnalysis:
                 self._varying.add(result)
 
     def _is_flat_id(self, item: Instruction) -> bool:
-        """Return whether a result is the id in a dimension in which ids do not differ."""
-        if not isinstance(item, Call) or base_name(demangle(item.callee)) not in _IDS:
-            return False
-        return bool(item.arguments) and item.arguments[0] in self._flat
+        """Return whether a result is an id, or the quotient of one, that does not differ."""
+        if result_of(item) in self._quotients:
+            return True
+        return is_id(item) and item.arguments[0] in self._flat
 
     def _spread_branches(self) -> None:
         for number in self._graph.order:

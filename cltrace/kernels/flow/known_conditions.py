@@ -30,21 +30,13 @@ def find_known_parts(function: Function, graph: Graph, taint: Taint) -> Mapping[
     A condition has parts if it is a disjunction or a conjunction, which LLVM writes as an operation or as
     a selection of truth values.
     """
-    definitions = {
-        result_of(item): item for block in function.blocks for item in block.instructions
-    }
-    truths = {
-        item.slot: bool(item.value)
-        for item in function.constants
-        if item.type == _CONDITION and isinstance(item.value, int)
-    }
     known_parts: dict[int, KnownParts] = {}
     for number in taint.blocks:
         terminator = function.blocks[number].terminator
         if not isinstance(terminator, Branch):
             continue
         for decides in (True, False):
-            parts = _parts(terminator.condition, definitions, truths, decides=decides)
+            parts = condition_parts(function, terminator.condition, decides=decides)
             slots = tuple(
                 slot
                 for slot in parts
@@ -56,10 +48,16 @@ def find_known_parts(function: Function, graph: Graph, taint: Taint) -> Mapping[
     return known_parts
 
 
-def _parts(
-    slot: int, definitions: Mapping[int, Instruction], truths: Mapping[int, bool], *, decides: bool
-) -> list[int]:
+def condition_parts(function: Function, slot: int, *, decides: bool) -> list[int]:
     """Return the conditions of a disjunction, or of a conjunction if `decides` is false."""
+    definitions = {
+        result_of(item): item for block in function.blocks for item in block.instructions
+    }
+    truths = {
+        item.slot: bool(item.value)
+        for item in function.constants
+        if item.type == _CONDITION and isinstance(item.value, int)
+    }
     parts: list[int] = []
     waiting = [slot]
     while waiting:

@@ -6,30 +6,27 @@ sizes of both arrays do.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cltrace.kernels.builtins.mangling import demangle
 from cltrace.kernels.flow.dependencies import DataDependencies
+from cltrace.kernels.flow.linear_factors import LinearFactors, uncast
 from cltrace.kernels.flow.loops import Loop
 from cltrace.kernels.ir.instructions import (
     Binary,
     Call,
-    Convert,
-    Copy,
     ExtractElement,
-    Instruction,
     Load,
     Offset,
     Phi,
     Touch,
 )
-from cltrace.kernels.ir.types import size_bytes
-from cltrace.kernels.ir.uses import result_of
+from cltrace.kernels.ir.source_places import Place
+from cltrace.kernels.ir.types import IntegerType, size_bytes
 from cltrace.kernels.limits import check_cpu_limit
 
 _SIZE_OF_GROUP: Final = frozenset({"get_local_size", "get_enqueued_local_size"})
-_WIDTHS: Final = frozenset({"sext", "zext", "trunc"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +37,32 @@ class Segment:
         begins: the array with their begins: its argument's number.
         begin_bytes: the distance of two begins in it.
         elements: the array that they are part of: its argument's number.
-        trip_bytes: what a trip advances by in it, times the local size in dimension `step_dimension`, if
-            any.
+        trip_bytes: what a trip advances by in it, times `step`.
+        step: what a trip advances by besides.
+        unit_bytes: the size of what a begin counts; 0 if begins are no array of integers that count.
+        place: where the array with the begins is read.
     """
 
     begins: int
     begin_bytes: int
     elements: int
     trip_bytes: int
-    step_dimension: int | None
+    step: "Step"
+    unit_bytes: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a counter advances by: a number, times what the launch gives.
+
+    That is the local size in dimension `dimension`, or the argument of number `argument`; neither if both
+    are None.
+    """
+
+    number: int
+    dimension: int | None = None
+    argument: int | None = None
 
 
 def find_segments(dependencies: DataDependencies) -> Mapping[int, list[Segment]]:
@@ -62,6 +76,10 @@ class _SegmentAnalysis:
         self._definitions = dependencies.definitions
         self._graph = dependencies.graph
         self._constants = dependencies.function.integer_constants()
+        self._factors = LinearFactors(dependencies)
+        self._parameters = {
+            item.slot: index for index, item in enumerate(dependencies.function.parameters)
+        }
 
     def run(self) -> Mapping[int, list[Segment]]:
         """Look for counters that begin where an array says, and for arrays that they count through."""
@@ -82,95 +100,72 @@ class _SegmentAnalysis:
         begin, step = self._find_begin(outer[0]), self._find_step(inner[0], phi.result)
         if begin is None or step is None:
             return
+        array, begin_bytes, load = begin
+        is_index = isinstance(phi.type, IntegerType) and isinstance(load.type, IntegerType)
         for elements, factor in self._arrays(number, phi.result):
-            if elements != begin[0]:
+            if elements != array:
                 yield Segment(
-                    begins=begin[0],
-                    begin_bytes=begin[1],
+                    begins=array,
+                    begin_bytes=begin_bytes,
                     elements=elements,
-                    trip_bytes=abs(factor * step[0]),
-                    step_dimension=step[1],
+                    trip_bytes=abs(factor * step.number),
+                    step=step,
+                    unit_bytes=abs(factor)
+                    if is_index and size_bytes(load.type) == begin_bytes
+                    else 0,
+                    place=load.place,
                 )
 
-    def _find_begin(self, slot: int) -> tuple[int, int] | None:
-        """Return the array that a counter begins by, and the distance of its elements in bytes."""
+    def _find_begin(self, slot: int) -> tuple[int, int, Load] | None:
+        """Return the array that a counter begins by, the distance of its elements, and a read of it."""
         loads = self._summed_loads(slot)
         array = self._array(loads[0].pointer) if len(loads) == 1 else None
         if array is None:
             return None
         pointer = self._definitions.get(loads[0].pointer)
         strides = [stride for _, stride in pointer.terms] if isinstance(pointer, Offset) else []
-        return array, max([*strides, size_bytes(loads[0].type)])
+        return array, max([*strides, size_bytes(loads[0].type)]), loads[0]
 
-    def _find_step(self, slot: int, counter: int) -> tuple[int, int | None] | None:
-        """Return what a counter advances by: a number, and the dimension of the local size, if any."""
+    def _find_step(self, slot: int, counter: int) -> Step | None:
+        """Return what a counter advances by."""
         match self._definitions.get(slot):
             case Binary(_, "add", _, left, right) if counter in (left, right):
                 return self._read_step(right if left == counter else left)
             case Offset(_, pointer, constant_bytes, ()) if pointer == counter:
-                return (constant_bytes, None) if constant_bytes else None
+                return Step(constant_bytes) if constant_bytes else None
             case Offset(_, pointer, 0, ((index, stride),)) if pointer == counter:
                 step = self._read_step(index)
-                return None if step is None else (step[0] * stride, step[1])
+                return None if step is None else replace(step, number=step.number * stride)
             case _:
                 return None
 
-    def _read_step(self, slot: int) -> tuple[int, int | None] | None:
-        step = self._uncast(slot)
+    def _read_step(self, slot: int) -> Step | None:
+        step = uncast(slot, self._definitions)
         value = self._constants.get(step, 0)
         if value:
-            return value, None
+            return Step(value)
+        if step in self._parameters:
+            return Step(1, argument=self._parameters[step])
         call = self._definitions.get(step)
         if isinstance(call, Call) and demangle(call.callee).name in _SIZE_OF_GROUP:
             dimension = self._constants.get(call.arguments[0])
-            return None if dimension is None else (1, dimension)
+            return None if dimension is None else Step(1, dimension)
         return None
 
     def _arrays(self, loop: int, counter: int) -> Iterator[tuple[int, int]]:
         """Yield the arrays that a loop reads as its counter says, and the bytes that one of it makes."""
         check_cpu_limit()
-        factors = {counter: 1}
+        factors = self._factors.of([counter])
         for number, item in self._dependencies.instructions:
             if isinstance(item, Load | Touch):
                 array, factor = self._array(item.pointer), factors.get(item.pointer, 0)
                 if array is not None and factor and self._graph.loop_of[number] == loop:
                     yield array, factor
-            elif factor := self._factor(item, factors):
-                factors[result_of(item)] = factor
-
-    def _factor(self, item: Instruction, factors: Mapping[int, int]) -> int:
-        """Return how often a result has a counter as a summand, by the `factors` of its operands."""
-        match item:
-            case Binary(_, "add", _, left, right):
-                return factors.get(left, 0) + factors.get(right, 0)
-            case Binary(_, "sub", _, left, right):
-                return factors.get(left, 0) - factors.get(right, 0)
-            case Binary(_, "mul", _, left, right):
-                of_left = factors.get(left, 0) * self._constants.get(right, 0)
-                return of_left + factors.get(right, 0) * self._constants.get(left, 0)
-            case Binary(_, "shl", _, left, right) if 0 <= self._constants.get(right, -1) < 32:
-                return factors.get(left, 0) << self._constants[right]
-            case Convert() if item.operator in _WIDTHS:
-                return factors.get(item.operand, 0)
-            case Copy():
-                return factors.get(item.operand, 0)
-            case Offset():
-                indices = sum(factors.get(index, 0) * stride for index, stride in item.terms)
-                return factors.get(item.pointer, 0) + indices
-            case _:
-                return 0
 
     def _array(self, pointer: int) -> int | None:
         roots = self._dependencies.roots.get(pointer, frozenset())
         (root,) = roots if len(roots) == 1 else (None,)
         return root if isinstance(root, int) else None
-
-    def _uncast(self, slot: int) -> int:
-        item = self._definitions.get(slot)
-        while isinstance(item, Copy) or (isinstance(item, Convert) and item.operator in _WIDTHS):
-            slot = item.operand
-            item = self._definitions.get(slot)
-        return slot
 
     def _summed_loads(self, slot: int) -> list[Load]:
         """Return the reads whose results, or elements of them, a value is the sum of."""
@@ -178,7 +173,7 @@ class _SegmentAnalysis:
         seen: set[int] = set()
         waiting = [slot]
         while waiting:
-            at = self._uncast(waiting.pop())
+            at = uncast(waiting.pop(), self._definitions)
             if at in seen:
                 continue
             seen.add(at)

@@ -102,7 +102,12 @@ class _Folding:
         self._kernel = kernel
         self._function = kernel.function
         self._defined = values.defined
-        self._divisions = Divisions.of(kernel, has_item_loops=machine.has_item_loops)
+        self._divisions = Divisions.of(
+            kernel,
+            frozenset(slot for loop in loops.values() for slot in loop.constants),
+            frozenset(slot for loop in loops.values() for slot in loop.powers),
+            has_item_loops=machine.has_item_loops,
+        )
         self._indices = find_index_values(kernel.function, kernel.graph)
         self._has_item_loops = machine.has_item_loops
         self._calls_functions = machine.item_loops is ItemLoops.LOOPS

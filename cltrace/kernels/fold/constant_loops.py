@@ -39,12 +39,14 @@ _EXTENSIONS: Final = frozenset({"sext", "zext", "trunc"})
 class ConstantLoop:
     """A loop whose counters are constants in each trip.
 
-    `trips` are those of its longest entry, `values` the slots whose values are constants in each trip.
-    `form` has no affine phis; all other phis of the header than these values are in `non_affine`.
+    `trips` are those of its longest entry, `values` the slots whose values are constants in each trip,
+    and `powers` those of them that are a power of two in each. `form` has no affine phis; all other phis
+    of the header than these values are in `non_affine`.
     """
 
     trips: int
     values: frozenset[int]
+    powers: frozenset[int]
     form: CanonicalLoop
 
 
@@ -67,8 +69,16 @@ def find_constant_loops(kernel: PreparedKernel) -> Mapping[int, ConstantLoop]:
         if entries:
             environments[number] = [environment for trips in entries for environment in trips]
             trips = max(map(len, entries))
-            loops[number] = ConstantLoop(trips, frozenset(search.values()), search.form)
+            values = frozenset(search.values())
+            powers = frozenset(slot for slot in values if _is_power(environments[number], slot))
+            loops[number] = ConstantLoop(trips, values, powers, search.form)
     return loops
+
+
+def _is_power(environments: Sequence[Mapping[int, Value]], slot: int) -> bool:
+    """Return True for a value that is a power of two wherever it is computed."""
+    values = [int(each[slot]) for each in environments if slot in each]
+    return bool(values) and all(value > 0 and not value & (value - 1) for value in values)
 
 
 def _run(

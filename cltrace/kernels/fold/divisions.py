@@ -17,7 +17,7 @@ from cltrace.kernels.costs.operation import (
     UNSIGNED_INVARIANT,
 )
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
-from cltrace.kernels.ir.instructions import Binary, Instruction
+from cltrace.kernels.ir.instructions import Binary, Instruction, Terminator
 from cltrace.kernels.ir.types import IntegerType, element_of
 from cltrace.kernels.ir.uses import result_of
 
@@ -32,31 +32,50 @@ class Divisions:
     """Divisions of integers in a kernel, by what their divisors are.
 
     Attributes:
-        literals: the slots of compile-time constants.
+        literals: the slots of compile-time constants, also of those in each copy of an unrolled body.
+        powers: those of them that are powers of two: an unsigned division by them is a shift or a mask.
         inverted: the results of divisions by a number whose reciprocal is at hand; none on a CPU.
         takers: those of them that are the first in their block by their number.
         has_unsigned: whether unsigned divisions have costs of their own, as on a GPU.
     """
 
     literals: frozenset[int]
+    powers: frozenset[int] = frozenset()
     inverted: frozenset[int] = frozenset()
     takers: frozenset[int] = frozenset()
     has_unsigned: bool = False
 
     @classmethod
-    def of(cls, kernel: PreparedKernel, *, has_item_loops: bool) -> "Divisions":
-        """Return the divisions of a kernel. Without item loops, it runs on a GPU."""
+    def of(
+        cls,
+        kernel: PreparedKernel,
+        constants: frozenset[int] = frozenset(),
+        powers: frozenset[int] = frozenset(),
+        *,
+        has_item_loops: bool,
+    ) -> "Divisions":
+        """Return the divisions of a kernel. Without item loops, it runs on a GPU.
+
+        `constants` are the slots that are constants in each copy of an unrolled body, `powers` those of
+        them that are powers of two.
+        """
         literals = frozenset(item.slot for item in kernel.function.constants)
         if has_item_loops:
             return cls(literals)
-        inverted = list(_inverted(kernel))
+        literals |= constants
+        inverted = [pair for pair in _inverted(kernel) if pair[1].right not in literals]
         first = {(block, item.right): item.result for block, item in reversed(inverted)}
         return cls(
             literals,
+            powers,
             frozenset(item.result for _, item in inverted),
             frozenset(first.values()),
             has_unsigned=True,
         )
+
+    def is_mask(self, item: Instruction | Terminator) -> bool:
+        """Return True for an unsigned division by a power of two that the compiler knows."""
+        return _is_division(item) and item.operator in _UNSIGNED and item.right in self.powers
 
     def takes_reciprocal(self, item: Instruction) -> bool:
         """Return True for the first division of a block by a number that its loop does not change."""
@@ -93,7 +112,7 @@ def _inverted(kernel: PreparedKernel) -> Iterator[tuple[int, Binary]]:
                         yield number, item
 
 
-def _is_division(item: Instruction) -> TypeGuard[Binary]:
+def _is_division(item: Instruction | Terminator) -> TypeGuard[Binary]:
     return (
         isinstance(item, Binary) and item.operator in _OPERATORS and element_of(item.type) == _INT32
     )

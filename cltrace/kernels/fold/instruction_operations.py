@@ -185,7 +185,10 @@ def named_operations(
 ) -> Iterator[tuple[Operation, int]]:
     """Yield the operations of an instruction, each with its number."""
     for kind, cost, count in operations_of(item):
-        yield Operation(kind, cost, _function(item, cost, divisions)), count
+        if divisions.is_mask(item):
+            yield Operation(kind, CostClass.INT_LOGIC, ""), count
+        else:
+            yield Operation(kind, cost, _function(item, cost, divisions)), count
 
 
 def _function(item: Instruction | Terminator, cost: CostClass, divisions: Divisions) -> str:

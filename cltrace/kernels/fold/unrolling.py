@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cltrace.kernels.costs.classes import CostClass
@@ -54,7 +54,8 @@ class UnrolledLoop:
     `is_whole` if these are all of its trips, `is_sequential` if a trip may need what the one before has
     computed, `is_in_step` if work-items wait for each other in each trip, so that trips stay one after
     another. `is_unrolled_again` is whether a compiler makes further copies of a short body: if no loop is
-    around it, and no work-item waits for others in it. `has_loops` if it has loops inside.
+    around it, and no work-item waits for others in it. `has_loops` if it has loops inside. `constants`
+    are the slots whose values are constants in each copy, and `powers` those that are powers of two.
     """
 
     evolution: LoopEvolution
@@ -64,6 +65,8 @@ class UnrolledLoop:
     is_in_step: bool
     is_unrolled_again: bool
     has_loops: bool
+    constants: frozenset[int] = frozenset()
+    powers: frozenset[int] = frozenset()
 
     @classmethod
     def of(
@@ -231,7 +234,10 @@ class _Unrolling:
             if is_in_step and (constant is None or CostClass.COLLECTIVE in waits):
                 return None
             stays = is_in_step or (bool(waits) and not _reads_far(evolution))
-            return UnrolledLoop.of(kernel, evolution, trips, is_whole=True, is_in_step=stays)
+            whole = UnrolledLoop.of(kernel, evolution, trips, is_whole=True, is_in_step=stays)
+            if constant is None:
+                return whole
+            return replace(whole, constants=constant.values, powers=constant.powers)
         if is_in_step or not evolution.has_known_step():
             return None
         if has_inner and (waits or machine.has_item_loops or not self._is_short(number)):

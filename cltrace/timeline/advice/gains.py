@@ -18,6 +18,7 @@ from cltrace.timeline.advice.model import (
     Place,
     Proposal,
 )
+from cltrace.timeline.advice.staged_writes import at_worst
 from cltrace.timeline.advice.warm_cores import at_best
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.replay import Change, Replay, combine
@@ -158,7 +159,8 @@ class _Estimate:
         change = _change(proposal)
         replayed = self._replay.gain_ns(change)
         expected = replayed - self._excess_ns(proposal)
-        low = min(expected, self._replay.gain_ns(proposal.least or change, worked_share=1.0))
+        least = combine([proposal.least or change, at_worst(self._replay.graph, change)])
+        low = min(expected, self._replay.gain_ns(least, worked_share=1.0))
         most = proposal.most or change
         if self._frees_host(change) and self._has_processor():
             most = combine([most, at_best(self._replay.graph, change)])

@@ -25,7 +25,9 @@ class StartLags:
 
     `lag_ns` is from the end of the one to the start of the other. `after_call_ns` is from the entry of
     the call that enqueued a command to its start at the earliest, shape (n,). `usual_ns` is the usual
-    latency of its device after a call, and `usual_after_ns` after another command.
+    latency of its device after a call, and `usual_after_ns` after another command. `staged_ns` is how
+    much longer than that a write took to start: the driver copied its data to memory that the device
+    reads.
     """
 
     pairs: Int64s
@@ -33,6 +35,7 @@ class StartLags:
     after_call_ns: Int64s
     usual_ns: Int64s
     usual_after_ns: Int64s
+    staged_ns: Int64s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +63,7 @@ def start_lags(commands: Commands, enter_ns: Int64s, pairs: Int64s) -> StartLags
     recorded_call = np.where(placed, commands.start_ns - enter_ns, 0)
     recorded = commands.start_ns[later] - ended
     is_usual = commands.flags & FIRST_LAUNCH == 0
-    unknown = np.full(len(commands), _DEFAULT_LAG_NS)
-    usual = _usual(commands.device, recorded_call, is_after_call & is_usual, unknown)
+    usual = _usual_start(commands, recorded_call, is_after_call & is_usual)
     binds = np.zeros(len(commands), np.bool_)
     binds[later[is_last]] = True
     after = np.zeros(len(commands), np.int64)
@@ -74,13 +76,25 @@ def start_lags(commands: Commands, enter_ns: Int64s, pairs: Int64s) -> StartLags
     compiled = np.where(
         ~is_usual & is_after_call, np.maximum(recorded_call, usual_after), usual_after
     )
+    # It copies the data of a write that has to be staged once the queue has come to it, too.
+    is_write = commands.is_kind("write") & is_after_call
+    staged = np.where(is_write, np.maximum(recorded_call - usual, 0), 0)
     return StartLags(
         pairs=pairs,
-        lag_ns=np.where(is_last, recorded, np.minimum(recorded, compiled[later])),
+        lag_ns=np.where(is_last, recorded, np.minimum(recorded, (compiled + staged)[later])),
         after_call_ns=np.where(is_after_call, recorded_call, np.minimum(recorded_call, usual)),
         usual_ns=usual,
         usual_after_ns=usual_after,
+        staged_ns=staged,
     )
+
+
+def _usual_start(commands: Commands, recorded_ns: Int64s, chosen: Bools) -> Int64s:
+    """Return the usual latency of each command's device after a call: of writes only without others."""
+    unknown = np.full(len(commands), _DEFAULT_LAG_NS)
+    of_all = _usual(commands.device, recorded_ns, chosen, unknown)
+    is_write = commands.is_kind("write")
+    return np.minimum(_usual(commands.device, recorded_ns, chosen & ~is_write, of_all), of_all)
 
 
 def _usual(device: Int64s, lag_ns: Int64s, chosen: Bools, unknown_ns: Int64s) -> Int64s:
