@@ -15,7 +15,6 @@ from cltrace.kernels.execute.prepared_kernel import PreparedKernel, prepare_func
 from cltrace.kernels.flow.canonical_loops import CanonicalLoop, find_canonical_loops
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root, SliceInputs
 from cltrace.kernels.flow.group_values import LaneValues, find_lane_values
-from cltrace.kernels.flow.id_quotients import IdQuotient, find_id_quotients
 from cltrace.kernels.flow.segments import Segment, find_segments
 from cltrace.kernels.flow.shares import ArrayShare, find_shares
 from cltrace.kernels.flow.slicing import reduce_to_slice
@@ -114,11 +113,6 @@ class KernelAnalysis:
             cached = find_lane_values(self.dependencies, taint, flat, quotients)
             self._lane_values[key] = cached
         return cached
-
-    @cached_property
-    def id_quotients(self) -> Sequence[IdQuotient]:
-        """The quotients of ids by which work-items form teams."""
-        return find_id_quotients(self.dependencies)
 
     @cached_property
     def block_operations(self) -> Mapping[int, Mapping[tuple[str, CostClass], int]]:

@@ -10,6 +10,7 @@ from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
 from cltrace.kernels.execute.lanes import NDRange
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
 from cltrace.kernels.flow.group_values import LaneValues
+from cltrace.kernels.flow.id_quotients import find_id_quotients
 from cltrace.kernels.flow.known_conditions import KnownParts, find_known_parts
 from cltrace.kernels.ir.instructions import Select
 from cltrace.kernels.ir.uses import operands_of
@@ -125,7 +126,7 @@ def _neighbours(
 def _teams(analysis: KernelAnalysis, arguments: Sequence[Argument]) -> Mapping[int, list[int]]:
     """Return the quotients of ids that work-items of a team have in common, by the size of a team."""
     teams: dict[int, list[int]] = {}
-    for quotient in analysis.id_quotients:
+    for quotient in find_id_quotients(analysis.dependencies):
         size = quotient.number
         if quotient.argument is not None:
             size = integer_of(arguments[quotient.argument]) or 0

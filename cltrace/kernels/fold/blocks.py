@@ -102,12 +102,7 @@ class _Folding:
         self._kernel = kernel
         self._function = kernel.function
         self._defined = values.defined
-        self._divisions = Divisions.of(
-            kernel,
-            frozenset(slot for loop in loops.values() for slot in loop.constants),
-            frozenset(slot for loop in loops.values() for slot in loop.powers),
-            has_item_loops=machine.has_item_loops,
-        )
+        self._divisions = _divisions(kernel, machine, loops)
         self._indices = find_index_values(kernel.function, kernel.graph)
         self._has_item_loops = machine.has_item_loops
         self._calls_functions = machine.item_loops is ItemLoops.LOOPS
@@ -291,6 +286,14 @@ class _Folding:
         if isinstance(item, Binary) and item.operator in {"shl", "add"}:
             return self._fused.shifted(operation, item)
         return self._contraction.contracted(operation, item)
+
+
+def _divisions(
+    kernel: PreparedKernel, machine: Machine, loops: Mapping[int, UnrolledLoop]
+) -> Divisions:
+    constants = frozenset(slot for loop in loops.values() for slot in loop.constants)
+    powers = frozenset(slot for loop in loops.values() for slot in loop.powers)
+    return Divisions.of(kernel, constants, powers, has_item_loops=machine.has_item_loops)
 
 
 def _reads_ahead(
