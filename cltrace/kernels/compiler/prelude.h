@@ -353,10 +353,16 @@ CLTRACE_SUB_GROUP(half)
 #undef CLTRACE_DECLARED
 #endif
 
-/* Functions with many branches, which drivers' compilers leave where they are called. They may move all
- * others, as no function is convergent unless it says so. Those of one type are declared for all, as a
- * declaration hides clang's own. */
+/* Functions that drivers' compilers leave where they are called: those with many branches, and sizes, which
+ * become known only after loops are unrolled. They may move all others, as no function is convergent unless
+ * it says so. Those of one type are declared for all, as a declaration hides clang's own. */
 #define CLTRACE_STAYS __attribute__((const, convergent, overloadable))
+size_t CLTRACE_STAYS get_global_size(uint);
+size_t CLTRACE_STAYS get_local_size(uint);
+size_t CLTRACE_STAYS get_num_groups(uint);
+#if __OPENCL_C_VERSION__ >= CL_VERSION_2_0
+size_t CLTRACE_STAYS get_enqueued_local_size(uint);
+#endif
 #define CLTRACE_MOVES __attribute__((const, overloadable))
 #define CLTRACE_WIDTHS(declare, attributes, type) \
   declare(attributes, type, int) declare(attributes, type##2, int2) declare(attributes, type##3, int3) \

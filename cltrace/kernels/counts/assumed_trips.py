@@ -8,7 +8,7 @@ from typing import Final
 from cltrace.kernels.arguments import Argument, BufferArgument, integer_of
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
 from cltrace.kernels.execute.lanes import NDRange
-from cltrace.kernels.flow.known_conditions import condition_parts
+from cltrace.kernels.flow.known_conditions import ConditionParts
 from cltrace.kernels.flow.segments import Segment, Step
 from cltrace.kernels.flow.shares import ArrayShare
 from cltrace.kernels.flow.taint import Taint, leaves_loop
@@ -100,13 +100,14 @@ def _loops_while_equal(analysis: KernelAnalysis, taint: Taint) -> Iterator[int]:
     """Yield the loops that go on only while two values are equal that are not constants."""
     kernel, definitions = analysis.sliced_kernel, analysis.dependencies.definitions
     constants = {item.slot for item in kernel.function.constants}
+    conditions = ConditionParts(kernel.function)
     for block in taint.blocks:
         terminator = kernel.function.blocks[block].terminator
         if not isinstance(terminator, Branch) or not leaves_loop(kernel.graph, block):
             continue
         loop = kernel.graph.loop_of[block]
         stays = terminator.then in kernel.graph.loops[loop].blocks
-        for part in condition_parts(kernel.function, terminator.condition, decides=not stays):
+        for part in conditions.of(terminator.condition, decides=not stays):
             item = definitions.get(part)
             if (
                 isinstance(item, Compare)

@@ -30,13 +30,14 @@ def find_known_parts(function: Function, graph: Graph, taint: Taint) -> Mapping[
     A condition has parts if it is a disjunction or a conjunction, which LLVM writes as an operation or as
     a selection of truth values.
     """
+    conditions = ConditionParts(function)
     known_parts: dict[int, KnownParts] = {}
     for number in taint.blocks:
         terminator = function.blocks[number].terminator
         if not isinstance(terminator, Branch):
             continue
         for decides in (True, False):
-            parts = condition_parts(function, terminator.condition, decides=decides)
+            parts = conditions.of(terminator.condition, decides=decides)
             slots = tuple(
                 slot
                 for slot in parts
@@ -48,25 +49,31 @@ def find_known_parts(function: Function, graph: Graph, taint: Taint) -> Mapping[
     return known_parts
 
 
-def condition_parts(function: Function, slot: int, *, decides: bool) -> list[int]:
-    """Return the conditions of a disjunction, or of a conjunction if `decides` is false."""
-    definitions = {
-        result_of(item): item for block in function.blocks for item in block.instructions
-    }
-    truths = {
-        item.slot: bool(item.value)
-        for item in function.constants
-        if item.type == _CONDITION and isinstance(item.value, int)
-    }
-    parts: list[int] = []
-    waiting = [slot]
-    while waiting:
-        current = waiting.pop()
-        operands = list(_operands(definitions.get(current), truths, decides=decides))
-        waiting.extend(operands)
-        if not operands:
-            parts.append(current)
-    return parts
+class ConditionParts:
+    """The conditions that conditions of a function are made of."""
+
+    def __init__(self, function: Function) -> None:
+        self._definitions = {
+            result_of(item): item for block in function.blocks for item in block.instructions
+        }
+        self._truths = {
+            item.slot: bool(item.value)
+            for item in function.constants
+            if item.type == _CONDITION and isinstance(item.value, int)
+        }
+
+    def of(self, slot: int, *, decides: bool) -> list[int]:
+        """Return the conditions of a disjunction, or of a conjunction if `decides` is false."""
+        parts: list[int] = []
+        waiting = [slot]
+        while waiting:
+            current = waiting.pop()
+            item = self._definitions.get(current)
+            operands = list(_operands(item, self._truths, decides=decides))
+            waiting.extend(operands)
+            if not operands:
+                parts.append(current)
+        return parts
 
 
 def _operands(

@@ -4,7 +4,7 @@
 padded matrix. How long it is, contents decide; how long it is at most, the size of the array does.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
@@ -12,6 +12,7 @@ from cltrace.kernels.builtins.mangling import demangle
 from cltrace.kernels.flow.dependencies import DataDependencies
 from cltrace.kernels.flow.linear_factors import LinearFactors
 from cltrace.kernels.flow.loops import Loop
+from cltrace.kernels.flow.paths import reached_from
 from cltrace.kernels.ir.instructions import (
     Access,
     Binary,
@@ -23,7 +24,8 @@ from cltrace.kernels.ir.instructions import (
     Touch,
 )
 from cltrace.kernels.ir.types import size_bytes
-from cltrace.kernels.ir.uses import result_of
+from cltrace.kernels.ir.uses import operands_of, result_of
+from cltrace.kernels.limits import check_cpu_limit
 
 _OF_ITEM: Final = frozenset(
     {"get_global_id", "get_local_id", "get_global_linear_id", "get_local_linear_id"}
@@ -58,8 +60,10 @@ class _ShareAnalysis:
             for names in (_OF_ITEM, _OF_GROUP)
         )
         of_contents = dependencies.forward_slice(lambda item: bool(dependencies.reads(item)))
-        self._of_items = self._dependents(of_items) - of_contents
-        self._of_groups = self._dependents(of_groups) - of_contents - self._of_items
+        self._phis = {phi.result for block in dependencies.function.blocks for phi in block.phis}
+        self._users = _users(dependencies, of_contents)
+        self._of_items = self._dependents(of_items)
+        self._of_groups = self._dependents(of_groups) - self._of_items
         self._factors = LinearFactors(dependencies)
         self._by_id = self._factors.of([*of_items, *of_groups])
 
@@ -69,13 +73,16 @@ class _ShareAnalysis:
         for number, loop in enumerate(self._graph.loops):
             phis = self._dependencies.function.blocks[loop.header].phis
             counters = [phi.result for phi in phis if self._is_counter(loop, phi)]
-            shares = list(self._shares(number, counters))
+            shares = list(self._shares(number, loop, counters))
             if shares:
                 found[number] = shares
         return found
 
     def _is_counter(self, loop: Loop, phi: Phi) -> bool:
-        """Return True for a value that advances by one of something that the loop does not change."""
+        """Return True for a value that advances by a sum, and begins anew when the loop is entered."""
+        begins = [slot for block, slot in phi.incoming if block not in loop.blocks]
+        if not self._phis.isdisjoint(begins):
+            return False
         following = [slot for block, slot in phi.incoming if block in loop.blocks]
         items = [self._dependencies.definitions.get(slot) for slot in following]
         return all(
@@ -83,13 +90,17 @@ class _ShareAnalysis:
             for item in items
         )
 
-    def _shares(self, loop: int, counters: Sequence[int]) -> Iterator[ArrayShare]:
-        in_trips, by_trip = self._dependents(counters), self._factors.of(counters)
+    def _shares(self, number: int, loop: Loop, counters: Sequence[int]) -> Iterator[ArrayShare]:
+        in_trips = self._dependents(counters)
+        by_trip = self._factors.of(counters, loop.blocks)
         # The windows of neighbours overlap in `values[item + trip]`: they are no shares.
         together = [slot for slot, factor in by_trip.items() if self._by_id.get(slot) == factor]
         overlapping = self._dependents(together)
-        for block, item in self._dependencies.instructions:
-            if not _is_read(item) or self._graph.loop_of[block] != loop:
+        own = (block for block in sorted(loop.blocks) if self._graph.loop_of[block] == number)
+        for item in (
+            item for block in own for item in self._dependencies.function.blocks[block].instructions
+        ):
+            if not _is_read(item):
                 continue
             roots = self._dependencies.roots.get(item.pointer, frozenset())
             (root,) = roots if len(roots) == 1 else (None,)
@@ -101,8 +112,23 @@ class _ShareAnalysis:
                 stride = abs(by_trip.get(item.pointer, 0))
                 yield ArrayShare(root, stride or size_bytes(item.type), is_of_group)
 
-    def _dependents(self, slots: Sequence[int]) -> frozenset[int]:
-        return self._dependencies.forward_slice(lambda _: False, slots)
+    def _dependents(self, slots: Iterable[int]) -> frozenset[int]:
+        check_cpu_limit()
+        return frozenset(reached_from(slots, self._users))
+
+
+def _users(dependencies: DataDependencies, left_out: frozenset[int]) -> Mapping[int, list[int]]:
+    """Return the values that are computed from each value, but for those `left_out`."""
+    users: dict[int, list[int]] = {}
+    for _, item in dependencies.instructions:
+        if result_of(item) >= 0 and result_of(item) not in left_out:
+            for operand in operands_of(item):
+                users.setdefault(operand, []).append(result_of(item))
+    for block in dependencies.function.blocks:
+        for phi in block.phis:
+            for _, value in phi.incoming if phi.result not in left_out else ():
+                users.setdefault(value, []).append(phi.result)
+    return users
 
 
 def _is_read(item: Instruction) -> TypeGuard[Load | Touch]:
