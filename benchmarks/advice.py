@@ -15,14 +15,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 import cltrace
-from cltrace.timeline.advice import Finding
+from cltrace.timeline.advice.model import Findings, Gain
 from cltrace.timeline.analysis import Analysis
 
 PROGRAMS = Path(__file__).parent / "programs" / "advice"
@@ -35,7 +35,7 @@ CLTRACE = [sys.executable, "-m", "cltrace"]
 class Pair:
     """A stated gain and two measured ones, as shares of the time of the variant with the mistake.
 
-    The stated gain is the sum of those of all findings of the rule, as a remedy follows all of them; its
+    The stated gain is that of all findings of the rule together, as a remedy follows all of them; its
     shares are `None` without a finding. `noise` is half of the distance between the quartiles of the
     untraced gain. `others` are rules with further findings.
     """
@@ -77,13 +77,24 @@ def compare(command: Sequence[str | Path], rounds: int) -> tuple[float, float, f
     return whole, (whole - statistics.median(after)) / whole, (third - first) / 2 / whole
 
 
-def record(path: Path, name: str, trace: Path) -> tuple[int, tuple[Finding, ...]]:
-    """Record a mistake, and return its time in ns and its findings, also those of little gain."""
+def record(path: Path, name: str, trace: Path) -> tuple[int, Findings]:
+    """Record a mistake, and return its time in ns and its findings."""
     command = [*CLTRACE, "run", "-q", "-o", trace, sys.executable, path, name, "before", "warm"]
     done = subprocess.run(command, check=True, capture_output=True)
     with cltrace.load(trace) as opened:
         findings = Analysis(opened).findings
-    return int(json.loads(done.stdout)["ns"]), findings.worthwhile(0.0)
+    return int(json.loads(done.stdout)["ns"]), findings
+
+
+def stated_gain(findings: Findings, rule: str) -> Gain | None:
+    """Return the gain of all findings of a rule, also of those of little gain; `None` without one."""
+    timed = [each for each in findings.worthwhile(0.0) if each.gain is not None]
+    gains = [each.gain for each in timed if each.rule == rule and each.gain is not None]
+    if len(gains) > 1 and len(gains) == len(timed):
+        return findings.together
+    if not gains:
+        return None
+    return Gain(*(sum(parts) for parts in zip(*map(astuple, gains), strict=True)))
 
 
 def measure(path: Path, name: str, rule: str, rounds: int) -> Pair:
@@ -94,7 +105,7 @@ def measure(path: Path, name: str, rule: str, rounds: int) -> Pair:
             (record(path, name, Path(directory) / f"{at}.cltrace") for at in range(RECORDINGS)),
             key=lambda each: each[0],
         )
-        gains = [each.gain for each in findings if each.rule == rule and each.gain is not None]
+        gain = stated_gain(findings, rule)
         command: list[str | Path] = [sys.executable, path, name]
         before_ns, measured, noise = compare(command, rounds)
         traced_as = [*CLTRACE, "run", "-q", "-o", Path(directory) / "rounds.cltrace"]
@@ -103,21 +114,15 @@ def measure(path: Path, name: str, rule: str, rounds: int) -> Pair:
         case=name,
         rule=rule,
         recorded_ns=recorded_ns,
-        stated=_share((gain.expected_ns for gain in gains), recorded_ns),
-        low=_share((gain.low_ns for gain in gains), recorded_ns),
-        high=_share((gain.high_ns for gain in gains), recorded_ns),
+        stated=None if gain is None else min(gain.expected_ns / recorded_ns, 1.0),
+        low=None if gain is None else min(gain.low_ns / recorded_ns, 1.0),
+        high=None if gain is None else min(gain.high_ns / recorded_ns, 1.0),
         before_ns=round(before_ns),
         measured=measured,
         noise=noise,
         traced=traced,
-        others=tuple(each.rule for each in findings if each.rule != rule),
+        others=tuple(each.rule for each in findings.worthwhile(0.0) if each.rule != rule),
     )
-
-
-def _share(gains_ns: Iterable[int], whole_ns: int) -> float | None:
-    """Return the sum of gains as a share of the whole, at most all of it; `None` without gains."""
-    gains = list(gains_ns)
-    return min(sum(gains) / whole_ns, 1.0) if gains else None
 
 
 def table(pairs: Sequence[Pair]) -> str:

@@ -63,7 +63,8 @@ def _proposal(
     remedy: Remedy,
 ) -> Proposal:
     expected, least, most = (
-        Change(scaled=members, scales=np.full(len(members), share)) for share in shares
+        Change(scaled=members, scales=np.full(len(members), share), direct=direct)
+        for share, direct in zip(shares, (members, members[:0], members), strict=True)
     )
     moved = int(evidence.activity.commands.size_bytes[members].sum())
     return Proposal(

@@ -26,6 +26,8 @@ from cltrace.timeline.replay.bounds import upper_bound_ns
 
 _MODEL_ERROR: Final = 0.15
 """Share by which gains of single changes differ from measured ones where all is known."""
+_RUN_ERROR: Final = 0.03
+"""Share of a run by which another run of the same program is shorter or longer, on hosts of GPUs."""
 _SAME_SHARE: Final = 0.8
 """Share of waits from which two rules see the same cause."""
 _MAX_REPLAYED: Final = 64
@@ -166,9 +168,9 @@ class _Estimate:
             most = combine([most, at_best(self._replay.graph, change)])
         high = max(replayed, self._replay.gain_ns(most))
         error = _MODEL_ERROR + self._spread(change)
-        return self._bounded(
-            expected, low * self._kept_share(change) * (1 - error), high * (1 + error)
-        )
+        of_run = _RUN_ERROR * self._replay.span_ns
+        low_ns = low * self._kept_share(change) * (1 - error) - of_run
+        return self._bounded(expected, low_ns, high * (1 + error) + of_run)
 
     def _excess_ns(self, proposal: Proposal) -> int:
         """Return by how much a replay gains more than the proposal's evidence has."""

@@ -19,7 +19,7 @@ from cltrace.timeline.advice.model import (
     metric_count,
     metric_ns,
 )
-from cltrace.timeline.advice.sequences import CREATING_CALLS
+from cltrace.timeline.advice.sequences import ANY_TIME_NS, CREATING_CALLS
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.replay import Change
 from cltrace.trace.commands import FIRST_LAUNCH
@@ -30,6 +30,9 @@ _NUMBER: Final = re.compile(
 )
 _MAX_LAUNCHES: Final = 2
 """Launches of a program that is built for one value. A tuner launches each of its variants more often."""
+_LOOKUP_NS: Final = 500_000
+"""Time of pyopencl before a build, in which it looks for the binary among those that it keeps, and before
+the first launch, in which it writes the code that calls the kernel."""
 _KEEP: Final = Remedy(
     "Build once, before the loop, and keep the program and its kernels.",
     "for x in data: cl.Program(context, source).build().step(queue, n, None, x)",
@@ -112,10 +115,24 @@ def _proposal(evidence: Evidence, steps: list[BuildStep], title: str, remedy: Re
         times=len(repeated),
         metrics=_metrics(evidence, steps, calls_of_builds, first_launches),
         remedy=remedy,
-        change=Change(removed_calls=calls_of_builds, prompt=first_launches),
+        change=Change(
+            removed_calls=calls_of_builds,
+            prompt=first_launches,
+            saved_calls=calls_of_builds,
+            saved_calls_ns=np.full(len(calls_of_builds), _LOOKUP_NS),
+            saved_commands=first_launches,
+            saved_ns=np.full(len(first_launches), _LOOKUP_NS),
+        ),
         least=Change(removed_calls=positions, prompt=first_launches),
         # A driver that builds in one thread delays the first compilation by the second build.
-        most=Change(removed_calls=calls_of_builds, prompt=compiled),
+        most=Change(
+            removed_calls=calls_of_builds,
+            prompt=compiled,
+            saved_calls=calls_of_builds,
+            saved_calls_ns=np.full(len(calls_of_builds), ANY_TIME_NS),
+            saved_commands=first_launches,
+            saved_ns=np.full(len(first_launches), ANY_TIME_NS),
+        ),
         cause=f"{place.site} {place.library}".strip(),
     )
 

@@ -44,15 +44,16 @@ class Change:
     neither do the calls that enqueued them; waits for them remain waits for what precedes them.
     `merged` commands keep their durations, follow the command before them at once, and their calls take
     no time, as if one launch did the work of several. `prompt` commands start with the usual latency,
-    as after the compilation of a kernel. `quick` commands are enqueued in no time. `unblocked` are
-    commands whose calls do not wait any more, and `removed_calls` calls that take no time and wait for
-    nothing. `unawaited` commands are those whose dropped events are kept, so that the host does not
-    wait for them. Before the calls of `saved_commands` the thread works `saved_ns` less, at most as
-    long as it worked since the call before; before `saved_calls`, `saved_calls_ns` less. `overlapped`
-    are commands of in-order queues whose transfers and kernels run beside each other, with two buffers
-    each. `freed` commands follow those of their wait lists and of `followed`, pairs of a command and one
-    before it (shape (m, 2)), instead of their queue's order and of busy devices. `moved` are waits that
-    take place later.
+    as after the compilation of a kernel. `direct` transfers use memory that the device reaches: writes
+    start with the usual latency, and waits for reads end with it. `quick` commands are enqueued in no
+    time. `unblocked` are commands whose calls do not wait any more, and `removed_calls` calls that take
+    no time and wait for nothing. `unawaited` commands are those whose dropped events are kept, so that
+    the host does not wait for them. Before the calls of `saved_commands` the thread works `saved_ns`
+    less, at most as long as it worked since the call before; before `saved_calls`, `saved_calls_ns` less.
+    `overlapped` are commands of in-order queues whose transfers and kernels run beside each other, with
+    two buffers each. `freed` commands follow those of their wait lists and of `followed`, pairs of a
+    command and one before it (shape (m, 2)), instead of their queue's order and of busy devices. `moved`
+    are waits that take place later.
     """
 
     scaled: Int64s = field(default_factory=_none)
@@ -60,6 +61,7 @@ class Change:
     removed: Int64s = field(default_factory=_none)
     merged: Int64s = field(default_factory=_none)
     prompt: Int64s = field(default_factory=_none)
+    direct: Int64s = field(default_factory=_none)
     quick: Int64s = field(default_factory=_none)
     unblocked: Int64s = field(default_factory=_none)
     unawaited: Int64s = field(default_factory=_none)
@@ -93,6 +95,7 @@ def combine(changes: Sequence[Change]) -> Change:
         removed=np.unique(joined("removed")),
         merged=np.unique(joined("merged")),
         prompt=np.unique(joined("prompt")),
+        direct=np.unique(joined("direct")),
         quick=np.unique(joined("quick")),
         unblocked=np.unique(joined("unblocked")),
         unawaited=np.unique(joined("unawaited")),

@@ -36,7 +36,7 @@ def changed_edges(graph: RunGraph, change: Change, host: HostTime, worked_share:
     parts = [
         _edges_of_calls(graph, host, after_call + duration),
         *_edges_of_starts(graph, change, lag, duration),
-        _edges_of_waits(graph, host),
+        _edges_of_waits(graph, change, host),
         *_edges_of_host(graph, host, worked_share),
         *_edges_of_moved_waits(graph, change),
     ]
@@ -56,10 +56,11 @@ def changed_commands(graph: RunGraph, change: Change) -> tuple[Int64s, Int64s, I
     at_once = np.concatenate([change.removed, change.merged])
     duration[change.removed] = 0
     after_call[at_once] = np.minimum(after_call[at_once], 0)
-    after_call[change.prompt] = np.minimum(after_call, start.usual_ns)[change.prompt]
+    prompt = np.union1d(change.prompt, change.direct)
+    after_call[prompt] = np.minimum(after_call, start.usual_ns)[prompt]
     later = start.pairs[:, 0]
     lag = np.where(_mask(len(commands), at_once)[later], np.minimum(lag, 0), lag)
-    is_prompt = _mask(len(commands), change.prompt)[later]
+    is_prompt = _mask(len(commands), prompt)[later]
     lag = np.where(is_prompt, np.minimum(lag, start.usual_after_ns[later]), lag)
     return duration, after_call, lag
 
@@ -114,12 +115,15 @@ def _are_listed(graph: RunGraph, later: Int64s, earlier: Int64s) -> Bools:
     return mask
 
 
-def _edges_of_waits(graph: RunGraph, host: HostTime) -> _Part:
+def _edges_of_waits(graph: RunGraph, change: Change, host: HostTime) -> _Part:
     """Return the edges from awaited commands to the host."""
     node, command = graph.waits.pairs.T
+    lag = graph.waits.lag_ns.copy()
+    is_direct = np.isin(command, change.direct)
+    lag[is_direct] = np.minimum(lag, graph.waits.usual_ns)[is_direct]
     kept = host.is_waiting[graph.nodes.event[node]]
     count = len(graph.activity.commands)
-    return command[kept], node[kept] + count, graph.waits.lag_ns[kept]
+    return command[kept], node[kept] + count, lag[kept]
 
 
 def _edges_of_host(graph: RunGraph, host: HostTime, worked_share: float) -> Iterator[_Part]:

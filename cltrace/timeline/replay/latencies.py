@@ -42,12 +42,14 @@ class StartLags:
 class WaitLags:
     """Lags of waits. `pairs` are a node of the host and an awaited command. Shape (m, 2).
 
-    `lag_ns` is from the command's end to the wait's return. `own_ns` is how long each event takes if
-    nothing is left to wait for, by event.
+    `lag_ns` is from the command's end to the wait's return; `usual_ns` is the usual one of other commands
+    than reads, whose data the driver may copy once more before it returns. `own_ns` is how long each
+    event takes if nothing is left to wait for, by event.
     """
 
     pairs: Int64s
     lag_ns: Int64s
+    usual_ns: int
     own_ns: Int64s
 
 
@@ -122,11 +124,14 @@ def wait_lags(commands: Commands, events: HostEvents, node_of_event: Int64s) -> 
         if has_waited.any()
         else float(_DEFAULT_LAG_NS)
     )
+    of_others = after[has_waited & ~commands.is_kind("read")[command]]
+    usual_of_others = median_of(of_others.astype(np.float64)) if len(of_others) else _DEFAULT_LAG_NS
     recorded = returned - commands.end_ns[command]
     own = events.return_ns - events.enter_ns
     own[event[has_waited]] = np.clip(after, 0, own[event])[has_waited]
     return WaitLags(
         pairs=np.stack([node_of_event[event], command], axis=1),
         lag_ns=np.where(has_waited, after, np.minimum(recorded, max(round(usual), 0))),
+        usual_ns=max(round(usual_of_others), 0),
         own_ns=own,
     )
