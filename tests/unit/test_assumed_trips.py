@@ -27,6 +27,13 @@ __kernel void groups(__global const int *lengths, __global const float *values, 
     for (int i = 0; i < lengths[group]; i++) sum += values[group * longest + i];
     out[get_global_id(0)] = sum;
 }
+__kernel void by_row(__global const int *lengths, __global const float *values, __global float *out,
+                     int longest) {
+    int row = get_global_id(1);
+    float sum = 0;
+    for (int i = 0; i < lengths[row]; i++) sum += values[row * longest + i];
+    out[row * get_global_size(0) + get_global_id(0)] = sum;
+}
 __kernel void windows(__global const int *lengths, __global const float *values, __global float *out,
                       int longest) {
     int item = get_global_id(0);
@@ -59,6 +66,12 @@ def test_shares_of_an_array_are_filled_by_two_thirds(kernel: str, sharing: int) 
     trips, counts = trips_of(kernel, *buffers, number)
     assert trips == 60
     assert any("60 trips by the sizes of the arrays" in each.meaning for each in counts.assumptions)
+
+
+def test_rows_of_work_items_have_a_share_together() -> None:
+    buffers = [BufferArgument(size) for size in (4 * 64, 4 * 64 * 90, 4 * ITEMS)]
+    counts = count(parse(SOURCE), "by_row", (64, 64), (64, 1), [*buffers, 90])
+    assert counts.loops[0].trips.value == 60
 
 
 def test_windows_that_overlap_are_no_shares() -> None:

@@ -71,7 +71,12 @@ def _trips_of_shares(
 
 
 def _sharing(share: ArrayShare, ndrange: NDRange) -> int:
-    return ndrange.groups if share.is_of_group else ndrange.work_items
+    """Return the number of work-items or groups that have a share each."""
+    sizes = [
+        *(size for number, size in enumerate(ndrange.global_size) if number in share.of_items),
+        *(size for number, size in enumerate(ndrange.group_counts) if number in share.of_groups),
+    ]
+    return math.prod(sizes)
 
 
 def _segment_trips(

@@ -6,6 +6,7 @@ padded matrix. How long it is, contents decide; how long it is at most, the size
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeGuard
 
 from cltrace.kernels.builtins.mangling import demangle
@@ -31,19 +32,22 @@ _OF_ITEM: Final = frozenset(
     {"get_global_id", "get_local_id", "get_global_linear_id", "get_local_linear_id"}
 )
 _OF_GROUP: Final = frozenset({"get_group_id"})
+_DIMENSIONS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayShare:
     """An array of which a loop reads another element in each trip and for each work-item, or group.
 
-    `elements` is the array: its argument's number. `trip_bytes` is how much of it a trip takes.
-    `is_of_group` is whether all work-items of a group have the same share.
+    `elements` is the array: its argument's number. `trip_bytes` is how much of it a trip takes. Shares
+    are of work-items that differ in the dimensions `of_items`, and of work-groups that differ in
+    `of_groups`.
     """
 
     elements: int
     trip_bytes: int
-    is_of_group: bool
+    of_items: frozenset[int]
+    of_groups: frozenset[int]
 
 
 def find_shares(dependencies: DataDependencies) -> Mapping[int, Sequence[ArrayShare]]:
@@ -56,16 +60,30 @@ class _ShareAnalysis:
         self._dependencies = dependencies
         self._graph = dependencies.graph
         of_items, of_groups = (
-            [result_of(item) for _, item in dependencies.instructions if _is_call(item, names)]
+            {number: list(self._calls(names, number)) for number in range(_DIMENSIONS)}
             for names in (_OF_ITEM, _OF_GROUP)
         )
         of_contents = dependencies.forward_slice(lambda item: bool(dependencies.reads(item)))
         self._phis = {phi.result for block in dependencies.function.blocks for phi in block.phis}
         self._users = _users(dependencies, of_contents)
-        self._of_items = self._dependents(of_items)
-        self._of_groups = self._dependents(of_groups) - self._of_items
+        self._of_items, self._of_groups = (
+            {number: self._dependents(slots) for number, slots in by_dimension.items()}
+            for by_dimension in (of_items, of_groups)
+        )
         self._factors = LinearFactors(dependencies)
-        self._by_id = self._factors.of([*of_items, *of_groups])
+        self._by_id = self._factors.of(
+            slot for by_dimension in (of_items, of_groups) for slot in chain(*by_dimension.values())
+        )
+
+    def _calls(self, names: frozenset[str], dimension: int) -> Iterator[int]:
+        """Yield the results of calls of some functions for a dimension."""
+        constants = self._dependencies.function.integer_constants()
+        for _, item in self._dependencies.instructions:
+            if isinstance(item, Call) and demangle(item.callee).name in names:
+                # A linear id has no dimension, and differs in all of them.
+                chosen = constants.get(item.arguments[0]) if item.arguments else dimension
+                if chosen == dimension:
+                    yield item.result
 
     def run(self) -> Mapping[int, Sequence[ArrayShare]]:
         """Look for reads of loops whose places depend on the trip and on the work-item."""
@@ -94,7 +112,9 @@ class _ShareAnalysis:
         in_trips = self._dependents(counters)
         by_trip = self._factors.of(counters, loop.blocks)
         # The windows of neighbours overlap in `values[item + trip]`: they are no shares.
-        together = [slot for slot, factor in by_trip.items() if self._by_id.get(slot) == factor]
+        together = [
+            slot for slot, factor in by_trip.items() if abs(self._by_id.get(slot, 0)) == abs(factor)
+        ]
         overlapping = self._dependents(together)
         own = (block for block in sorted(loop.blocks) if self._graph.loop_of[block] == number)
         for item in (
@@ -104,13 +124,19 @@ class _ShareAnalysis:
                 continue
             roots = self._dependencies.roots.get(item.pointer, frozenset())
             (root,) = roots if len(roots) == 1 else (None,)
-            is_of_group = item.pointer in self._of_groups
-            has_share = is_of_group or item.pointer in self._of_items
-            if not isinstance(root, int) or item.pointer not in in_trips or not has_share:
+            if not isinstance(root, int) or item.pointer not in in_trips - overlapping:
                 continue
-            if item.pointer not in overlapping:
+            of_items = frozenset(
+                number for number, slots in self._of_items.items() if item.pointer in slots
+            )
+            of_groups = frozenset(
+                number for number, slots in self._of_groups.items() if item.pointer in slots
+            )
+            if of_items or of_groups:
                 stride = abs(by_trip.get(item.pointer, 0))
-                yield ArrayShare(root, stride or size_bytes(item.type), is_of_group)
+                yield ArrayShare(
+                    root, stride or size_bytes(item.type), of_items, of_groups - of_items
+                )
 
     def _dependents(self, slots: Iterable[int]) -> frozenset[int]:
         check_cpu_limit()
@@ -133,7 +159,3 @@ def _users(dependencies: DataDependencies, left_out: frozenset[int]) -> Mapping[
 
 def _is_read(item: Instruction) -> TypeGuard[Load | Touch]:
     return isinstance(item, Load) or (isinstance(item, Touch) and item.access is Access.READ)
-
-
-def _is_call(item: Instruction, names: frozenset[str]) -> bool:
-    return isinstance(item, Call) and demangle(item.callee).name in names
