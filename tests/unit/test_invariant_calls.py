@@ -70,3 +70,17 @@ def test_reads_at_places_of_functions_move_out_of_a_loop(index: str) -> None:
 def test_a_processor_moves_any_call_out_of_a_loop() -> None:
     processor = Machine(compute_units=2, item_loops=ItemLoops.LOOPS)
     assert calls_per_item("float", "cos(z)", processor) < TRIPS
+
+
+def test_programs_have_functions_of_their_own_by_the_names_of_others() -> None:
+    """A driver that lets a program have them ran it, so it is counted."""
+    source = """
+    float cbrt(float x) { return x * 0.3f; }
+    inline float4 fmod(float4 a, float4 b) { return a - b; }
+    __kernel void k(__global float *a, __global float4 *b) {
+        size_t i = get_global_id(0);
+        a[i] = cbrt(a[i]);
+        b[i] = fmod(b[i], b[i + 1]) + sin(b[i]);
+    }"""
+    counts = count(parse(source), "k", (64,), (64,), [BufferArgument(4 << 10)] * 2)
+    assert counts.work_items == 64

@@ -15,7 +15,13 @@ from typing import Final
 from cltrace.errors import CompilerFailedError, KernelSourceError
 from cltrace.kernels.compiler.cache import DiskCache, cache_directory
 from cltrace.kernels.compiler.clang import Clang, find_clang
-from cltrace.kernels.compiler.confinement import HEADERS, PRELUDE, ProcessLimits, run_confined
+from cltrace.kernels.compiler.confinement import (
+    HEADERS,
+    PRELUDE,
+    ConfinedRun,
+    ProcessLimits,
+    run_confined,
+)
 from cltrace.kernels.compiler.options import BuildOptions, read_options
 from cltrace.kernels.compiler.targets import (
     SHIM,
@@ -107,6 +113,9 @@ _OPTIMISED: Final = (
     "-mllvm",
     "-disable-loop-idiom-all",  # GPUs' compilers call no functions that set or copy memory
 )
+_OWN_FUNCTION: Final = ("must have the 'overloadable' attribute", PRELUDE)
+"""What clang says of a program's own function, or macro, by the name of one that the prelude declares."""
+_WITH_OWN_FUNCTIONS: Final = "-DCLTRACE_OWN_FUNCTIONS"
 _FLAGS: Final[Mapping[CodeForm, tuple[str, ...]]] = {
     CodeForm.OPTIMISED: (*_COMMON, *_IR, *_OPTIMISED),
     CodeForm.WRITTEN: (*_COMMON, *_IR, "-O0"),
@@ -146,13 +155,16 @@ class Compiler:
         cached = self._cache.get(key)
         if cached is not None:
             return cached
-        run = run_confined(
-            _command(clang, request, form), request.source, request.headers, _PRELUDE, self._limits
-        )
+        run = self._run(_command(clang, request, form), request)
+        if run.status != 0 and any(words in run.diagnostics for words in _OWN_FUNCTION):
+            run = self._run([*_command(clang, request, form), _WITH_OWN_FUNCTIONS], request)
         if run.status != 0:
             raise _source_error(run.diagnostics)
         self._cache.put(key, run.output)
         return run.output
+
+    def _run(self, command: list[str], request: CompileRequest) -> ConfinedRun:
+        return run_confined(command, request.source, request.headers, _PRELUDE, self._limits)
 
     def compile_assembly(self, request: CompileRequest, target: Target) -> str:
         """Return `request` compiled to the assembly of `target`. Raises: as `compile`."""

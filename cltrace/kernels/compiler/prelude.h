@@ -355,7 +355,9 @@ CLTRACE_SUB_GROUP(half)
 
 /* Functions that drivers' compilers leave where they are called: those with many branches, and sizes, which
  * become known only after loops are unrolled. They may move all others, as no function is convergent unless
- * it says so. Those of one type are declared for all, as a declaration hides clang's own. */
+ * it says so. Those of one type are declared for all, as a declaration hides clang's own. A program that has
+ * a function of its own by such a name is compiled without the declarations. */
+#if defined(__SPIR64__) && !defined(CLTRACE_OWN_FUNCTIONS)
 #define CLTRACE_STAYS __attribute__((const, convergent, overloadable))
 size_t CLTRACE_STAYS get_global_size(uint);
 size_t CLTRACE_STAYS get_local_size(uint);
@@ -414,6 +416,7 @@ CLTRACE_WIDTHS(CLTRACE_OF_DOUBLE, CLTRACE_MOVES, half)
 #undef CLTRACE_WIDTHS
 #undef CLTRACE_MOVES
 #undef CLTRACE_STAYS
+#endif
 
 #if __OPENCL_C_VERSION__ >= CL_VERSION_1_2
 int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 2)));
