@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cltrace.kernels import BufferArgument, Machine, count, parse
+from cltrace.kernels import BufferArgument, CostClass, Machine, count, parse
 from cltrace.kernels.ir.instructions import Access
 from cltrace.kernels.machine import ItemLoops
 
@@ -84,3 +84,25 @@ def test_programs_have_functions_of_their_own_by_the_names_of_others() -> None:
     }"""
     counts = count(parse(source), "k", (64,), (64,), [BufferArgument(4 << 10)] * 2)
     assert counts.work_items == 64
+
+
+def test_functions_that_stay_functions_are_not_copied_into_branches() -> None:
+    """One with a barrier would leave half of the work-items out of it."""
+    source = """
+    __attribute__((noinline)) void wait(__local int *tile, int value) {
+        tile[get_local_id(0)] = value;
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    __kernel void k(__global int *a) {
+        __local int tile[64];
+        int own = get_local_id(0), x = 0;
+        if (own & 1) x = a[own + 5] * 3;
+        wait(tile, x);
+        if (own & 1) x += tile[own ^ 1] + 2;
+        wait(tile, x + 1);
+        if (own & 1) x += tile[own ^ 3];
+        a[own] = x;
+    }"""
+    counts = count(parse(source), "k", (64,), (64,), [BufferArgument(4 << 10)])
+    waits = [row.warp_total for row in counts.folded if row.cost is CostClass.BARRIER]
+    assert sum(waits) == 2 * counts.warps

@@ -100,12 +100,13 @@ _IR: Final = (
     *_LINES,
     "-fno-strict-aliasing",  # drivers' compilers do not tell memory apart by types
 )
+_NO_CONVERGENT: Final = "-fno-convergent-functions"
 _OPTIMISED: Final = (
     "-O2",
     "-fno-unroll-loops",
     "-fno-vectorize",
     "-fno-slp-vectorize",
-    "-fno-convergent-functions",  # drivers know that functions such as get_local_id may be moved
+    _NO_CONVERGENT,  # drivers know that functions such as get_local_id may be moved
     "-mllvm",
     "-inline-threshold=1000000",
     "-mllvm",
@@ -175,10 +176,14 @@ class Compiler:
 
 def _command(clang: Clang, request: CompileRequest, form: CodeForm) -> list[str]:
     options = request.options
+    # Functions that are not inlined may contain barriers, and then may not be moved or copied.
+    texts = (request.source, *request.headers.values())
+    keeps_calls = any("noinline" in text for text in texts)
+    flags = [flag for flag in _FLAGS[form] if not (keeps_calls and flag == _NO_CONVERGENT)]
     include = [f"-I{HEADERS}/{name.lstrip('/')}" for name in options.include_directories]
     return [
         *clang.command,
-        *_FLAGS[form],
+        *flags,
         *options.passed,
         *include,
         f"-I{HEADERS}",
