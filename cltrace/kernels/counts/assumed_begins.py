@@ -76,10 +76,12 @@ def _begins(size_bytes: int, begin_bytes: int, units: int) -> NDArray[np.signedi
     count = size_bytes // begin_bytes
     if begin_bytes not in (4, 8) or not 2 <= count <= _MAX_BEGINS or units < count - 1:
         return None
-    lengths = 1 + _SPREAD * np.random.default_rng(0).uniform(-1, 1, count - 1)
-    ends = np.cumsum(lengths)
-    begins = np.concatenate([[0], ends * (units / ends[-1])])
-    return begins.astype(np.int32 if begin_bytes == 4 else np.int64)
+    ends = np.random.default_rng(0).uniform(1 - _SPREAD, 1 + _SPREAD, count - 1)
+    np.cumsum(ends, out=ends)
+    ends *= units / ends[-1]
+    begins: NDArray[np.signedinteger] = np.zeros(count, f"i{begin_bytes}")
+    begins[1:] = ends
+    return begins
 
 
 def _describe(segment: Segment, average: int) -> Assumption:
