@@ -7,6 +7,7 @@ often as it can, under `cltrace run`. One hour at 20,000 per second is `--launch
 """
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -146,12 +147,12 @@ def _peak_kb(pid: int) -> int:
 
 
 def _size_bytes(directory: Path) -> int:
+    """Return the size of all files in a directory, which may vanish meanwhile."""
     total = 0
-    for path in directory.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except OSError:
-            continue
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += (Path(folder) / name).stat().st_size
     return total
 
 
