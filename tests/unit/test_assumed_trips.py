@@ -1,4 +1,4 @@
-"""Trips and places that are assumed where contents are unknown: shares of arrays, teams, segments."""
+"""Trips and places that are assumed where contents are unknown: equal contents, teams, segments."""
 
 import numpy as np
 import pytest
@@ -6,41 +6,6 @@ import pytest
 from cltrace.kernels import BufferArgument, KernelCounts, count, parse
 
 SOURCE = """
-__kernel void columns(__global const int *lengths, __global const float *values, __global float *out,
-                      int rows) {
-    int row = get_global_id(0);
-    float sum = 0;
-    for (int i = 0; i < lengths[row]; i++) sum += values[i * rows + row];
-    out[row] = sum;
-}
-__kernel void rows(__global const int *lengths, __global const float *values, __global float *out,
-                   int longest) {
-    int row = get_global_id(0);
-    float sum = 0;
-    for (int i = 0; i < lengths[row]; i++) sum += values[row * longest + i];
-    out[row] = sum;
-}
-__kernel void groups(__global const int *lengths, __global const float *values, __global float *out,
-                     int longest) {
-    int group = get_group_id(0);
-    float sum = 0;
-    for (int i = 0; i < lengths[group]; i++) sum += values[group * longest + i];
-    out[get_global_id(0)] = sum;
-}
-__kernel void by_row(__global const int *lengths, __global const float *values, __global float *out,
-                     int longest) {
-    int row = get_global_id(1);
-    float sum = 0;
-    for (int i = 0; i < lengths[row]; i++) sum += values[row * longest + i];
-    out[row * get_global_size(0) + get_global_id(0)] = sum;
-}
-__kernel void windows(__global const int *lengths, __global const float *values, __global float *out,
-                      int longest) {
-    int item = get_global_id(0);
-    float sum = 0;
-    for (int i = 0; i < lengths[item]; i++) sum += values[item + i];
-    out[item] = sum;
-}
 __kernel void equal(__global const int *lengths, __global const char *text, __global int *out,
                     __global const char *pattern, int longest) {
     int item = get_global_id(0), found = 0;
@@ -55,29 +20,6 @@ def trips_of(kernel: str, *arguments: BufferArgument | int) -> tuple[float, Kern
     counts = count(parse(SOURCE), kernel, (ITEMS,), (GROUP,), arguments)
     (loop,) = counts.loops
     return loop.trips.value, counts
-
-
-@pytest.mark.parametrize(
-    ("kernel", "sharing"), [("columns", ITEMS), ("rows", ITEMS), ("groups", 64)]
-)
-def test_shares_of_an_array_are_filled_by_two_thirds(kernel: str, sharing: int) -> None:
-    buffers = [BufferArgument(size) for size in (4 * ITEMS, 4 * sharing * 90, 4 * ITEMS)]
-    number = ITEMS if kernel == "columns" else 90
-    trips, counts = trips_of(kernel, *buffers, number)
-    assert trips == 60
-    assert any("60 trips by the sizes of the arrays" in each.meaning for each in counts.assumptions)
-
-
-def test_rows_of_work_items_have_a_share_together() -> None:
-    buffers = [BufferArgument(size) for size in (4 * 64, 4 * 64 * 90, 4 * ITEMS)]
-    counts = count(parse(SOURCE), "by_row", (64, 64), (64, 1), [*buffers, 90])
-    assert counts.loops[0].trips.value == 60
-
-
-def test_windows_that_overlap_are_no_shares() -> None:
-    buffers = [BufferArgument(size) for size in (4 * ITEMS, 4 * ITEMS * 90, 4 * ITEMS)]
-    trips, _ = trips_of("windows", *buffers, 90)
-    assert trips == 16
 
 
 def test_contents_are_seldom_equal() -> None:
@@ -98,7 +40,7 @@ __kernel void team(__global const int *begins, __global const float *values, __g
 """
 
 
-@pytest.mark.parametrize("divisor", ["32", "width"])
+@pytest.mark.parametrize("divisor", ["32", "(size_t)32", "width"])
 def test_work_items_of_a_team_read_side_by_side(divisor: str) -> None:
     """Its begin is unknown, but all 32 have it; a row of 128 values has four trips of the team."""
     rows = ITEMS // 32
@@ -145,3 +87,12 @@ def test_segments_follow_one_another() -> None:
 def sectors_per_request(counts: KernelCounts) -> float:
     sites = [site for site in counts.sites if site.memory == "values"]
     return sum(site.sectors.value for site in sites) / sum(site.requests.value for site in sites)
+
+
+@pytest.mark.parametrize("length", [1 << 16, 1 << 22])
+def test_long_segments_are_not_made_up(length: int) -> None:
+    """Each of their elements would be executed, and the last of them may lie beyond what begins hold."""
+    rows = 1024
+    buffers = [BufferArgument(size) for size in (4 * (rows + 1), 4 * length * rows, 4 * rows)]
+    counts = count(parse(SEGMENTS), "segments", (rows,), (GROUP,), buffers)
+    assert counts.loops[0].trips.value == 4096

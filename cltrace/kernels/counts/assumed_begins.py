@@ -20,6 +20,8 @@ from cltrace.kernels.flow.segments import Segment
 
 _MAX_BEGINS: Final = 1 << 24
 """Begins that are made up at most: 64 MiB of them."""
+_MAX_LENGTH: Final = 256
+"""Average length of segments up to which they are made up: each of their elements is executed."""
 _SPREAD: Final = 0.5
 
 
@@ -72,9 +74,15 @@ def _units(segments: Sequence[Segment], arguments: Sequence[Argument]) -> int:
 
 
 def _begins(size_bytes: int, begin_bytes: int, units: int) -> NDArray[np.signedinteger] | None:
-    """Return the begins of segments of similar lengths in random order; None without an element each."""
+    """Return the begins of segments of similar lengths in random order.
+
+    The result is None for segments that have less than an element or very many, and for begins that do
+    not fit.
+    """
     count = size_bytes // begin_bytes
-    if begin_bytes not in (4, 8) or not 2 <= count <= _MAX_BEGINS or units < count - 1:
+    if begin_bytes not in (4, 8) or not 2 <= count <= _MAX_BEGINS or units >> (8 * begin_bytes - 1):
+        return None
+    if not 1 <= units / (count - 1) <= _MAX_LENGTH:
         return None
     ends = np.random.default_rng(0).uniform(1 - _SPREAD, 1 + _SPREAD, count - 1)
     np.cumsum(ends, out=ends)

@@ -10,13 +10,11 @@ from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
 from cltrace.kernels.execute.lanes import NDRange
 from cltrace.kernels.flow.known_conditions import ConditionParts
 from cltrace.kernels.flow.segments import Segment, Step
-from cltrace.kernels.flow.shares import ArrayShare
 from cltrace.kernels.flow.taint import Taint, leaves_loop
 from cltrace.kernels.ir.instructions import Branch, Compare
 
 _MAX_TRIPS: Final = 4096
 """Trips that are executed at most, as a few arrays are as long as all memory."""
-_FILLED: Final = 2 / 3
 _EQUAL: Final = frozenset({"eq", "oeq", "ueq"})
 _UNEQUAL: Final = frozenset({"ne", "one", "une"})
 
@@ -34,49 +32,20 @@ def find_assumed_trips(
 ) -> Mapping[int, AssumedTrips]:
     """Return the average trips of loops that unknown contents end, by loop, where something tells them.
 
-    A loop over segments of an array has their average length, and one over a share of an array for each
-    work-item as many trips as there are elements for it. One that goes on while contents are equal ends
-    at its first trip.
+    A loop over segments of an array has their average length. One that goes on while contents are equal
+    ends at its first trip.
     """
     found: dict[int, AssumedTrips] = {}
     if not taint.blocks:
         return found
-    by_size = "by the sizes of the arrays"
-    for loop, shares in analysis.shares.items():
-        trips = _trips_of_shares(shares, arguments, ndrange)
-        if trips:
-            found[loop] = AssumedTrips(trips, by_size)
     for loop in _loops_while_equal(analysis, taint):
         found[loop] = AssumedTrips(1, "as contents are seldom equal")
     for loop, segments in analysis.segments.items():
         lengths = list(_segment_trips(segments, arguments, ndrange.local_size))
         if lengths:
-            found[loop] = AssumedTrips(min(max(min(lengths), 1), _MAX_TRIPS), by_size)
+            trips = min(max(min(lengths), 1), _MAX_TRIPS)
+            found[loop] = AssumedTrips(trips, "by the sizes of the arrays")
     return found
-
-
-def _trips_of_shares(
-    shares: Sequence[ArrayShare], arguments: Sequence[Argument], ndrange: NDRange
-) -> int:
-    """Return the trips over the smallest array's shares; 0 if these have less than an element.
-
-    A share has room for the longest. The average one is assumed to have two thirds of it.
-    """
-    trips = [
-        array.size_bytes // (share.trip_bytes * _sharing(share, ndrange))
-        for share in shares
-        if isinstance(array := arguments[share.elements], BufferArgument)
-    ]
-    return min(round(min(trips, default=0) * _FILLED), _MAX_TRIPS)
-
-
-def _sharing(share: ArrayShare, ndrange: NDRange) -> int:
-    """Return the number of work-items or groups that have a share each."""
-    sizes = [
-        *(size for number, size in enumerate(ndrange.global_size) if number in share.of_items),
-        *(size for number, size in enumerate(ndrange.group_counts) if number in share.of_groups),
-    ]
-    return math.prod(sizes)
 
 
 def _segment_trips(

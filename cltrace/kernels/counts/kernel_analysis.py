@@ -16,7 +16,6 @@ from cltrace.kernels.flow.canonical_loops import CanonicalLoop, find_canonical_l
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, DataDependencies, Root, SliceInputs
 from cltrace.kernels.flow.group_values import LaneValues, find_lane_values
 from cltrace.kernels.flow.segments import Segment, find_segments
-from cltrace.kernels.flow.shares import ArrayShare, find_shares
 from cltrace.kernels.flow.slicing import reduce_to_slice
 from cltrace.kernels.flow.taint import Taint, find_taint
 from cltrace.kernels.flow.uniformity import NonUniformity, TripMotion
@@ -148,11 +147,6 @@ class KernelAnalysis:
             self._all_dependencies.writes(item) for _, item in self._all_dependencies.instructions
         )
         return frozenset[Root]().union(*written)
-
-    @cached_property
-    def shares(self) -> Mapping[int, Sequence[ArrayShare]]:
-        """The arrays of which loops run over a share for each work-item, by the loop's number."""
-        return find_shares(self.dependencies)
 
     @cached_property
     def place_operations(self) -> Mapping[int, Sequence[tuple[Place, int]]]:

@@ -35,13 +35,17 @@ def find_id_quotients(dependencies: DataDependencies) -> Sequence[IdQuotient]:
     for _, item in dependencies.instructions:
         if not isinstance(item, Binary) or item.operator not in _OPERATORS:
             continue
-        divided = definitions.get(uncast(item.left, definitions))
+        divided, shifted = definitions.get(uncast(item.left, definitions)), 0
+        if isinstance(divided, Binary) and divided.operator == "shl" and item.operator in _SHIFTS:
+            # A narrower quotient of a wide id is shifted up, then down by more.
+            shifted = constants.get(divided.right, 0)
+            divided = definitions.get(uncast(divided.left, definitions))
         if not is_id(divided) or constants.get(divided.arguments[0]) != 0:
             continue
         divisor = uncast(item.right, definitions)
         number = constants.get(divisor, 0)
         if item.operator in _SHIFTS:
-            number = 1 << number if 0 < number < 32 else 0
+            number = 1 << (number - shifted) if 0 < number - shifted < 32 else 0
         if number > 1:
             found.append(IdQuotient(item.result, number, None))
         elif divisor in parameters and item.operator not in _SHIFTS:

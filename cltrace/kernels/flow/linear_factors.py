@@ -1,6 +1,6 @@
 """How often a value has another one as a summand."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from cltrace.kernels.flow.dependencies import DataDependencies
@@ -17,20 +17,15 @@ class LinearFactors:
         self._dependencies = dependencies
         self._constants = dependencies.function.integer_constants()
 
-    def of(
-        self, summands: Iterable[int], blocks: Collection[int] | None = None
-    ) -> Mapping[int, int]:
+    def of(self, summands: Iterable[int]) -> Mapping[int, int]:
         """Return how often each value has any of `summands` as a summand, in bytes for addresses.
 
-        Values without them are left out, and so are those that loops change. With `blocks`, those that
-        other blocks compute are left out, too.
+        Values without them are left out, and so are those that loops change.
         """
         factors = dict.fromkeys(summands, 1)
-        for number in self._dependencies.graph.order:
-            if blocks is None or number in blocks:
-                for item in self._dependencies.function.blocks[number].instructions:
-                    if result_of(item) not in factors and (factor := self._factor(item, factors)):
-                        factors[result_of(item)] = factor
+        for _, item in self._dependencies.instructions:
+            if result_of(item) not in factors and (factor := self._factor(item, factors)):
+                factors[result_of(item)] = factor
         return factors
 
     def _factor(self, item: Instruction, factors: Mapping[int, int]) -> int:

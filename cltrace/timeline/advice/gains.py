@@ -162,14 +162,14 @@ class _Estimate:
         replayed = self._replay.gain_ns(change)
         expected = replayed - self._excess_ns(proposal)
         least = combine([proposal.least or change, at_worst(self._replay.graph, change)])
-        low = min(expected, self._replay.gain_ns(least, worked_share=1.0))
+        low = max(min(expected, self._replay.gain_ns(least, worked_share=1.0)), 0)
         most = proposal.most or change
         if self._frees_host(change) and self._has_processor():
             most = combine([most, at_best(self._replay.graph, change)])
         high = max(replayed, self._replay.gain_ns(most))
         error = _MODEL_ERROR + self._spread(change)
         of_run = _RUN_ERROR * self._replay.span_ns
-        low_ns = low * self._kept_share(change) * (1 - error) - of_run
+        low_ns = low * self._kept_share(change) * max(1 - error, 0.0) - of_run
         return self._bounded(expected, low_ns, high * (1 + error) + of_run)
 
     def _excess_ns(self, proposal: Proposal) -> int:
