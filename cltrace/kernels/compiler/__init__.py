@@ -177,7 +177,7 @@ class Compiler:
 def _command(clang: Clang, request: CompileRequest, form: CodeForm) -> list[str]:
     options = request.options
     # Functions that are not inlined may contain barriers, and then may not be moved or copied.
-    texts = (request.source, *request.headers.values())
+    texts = (request.source, *request.headers.values(), *options.passed)
     keeps_calls = any("noinline" in text for text in texts)
     flags = [flag for flag in _FLAGS[form] if not (keeps_calls and flag == _NO_CONVERGENT)]
     include = [f"-I{HEADERS}/{name.lstrip('/')}" for name in options.include_directories]
