@@ -115,7 +115,7 @@ _OPTIMISED: Final = (
     "-disable-loop-idiom-all",  # GPUs' compilers call no functions that set or copy memory
 )
 _OWN_FUNCTION: Final = ("must have the 'overloadable' attribute", PRELUDE)
-"""Words of clang about a function or macro of the program by the name of one that the prelude declares."""
+"""Words of clang about a program's own function or macro by the name of one that the prelude declares."""
 _WITH_OWN_FUNCTIONS: Final = "-DCLTRACE_OWN_FUNCTIONS"
 _FLAGS: Final[Mapping[CodeForm, tuple[str, ...]]] = {
     CodeForm.OPTIMISED: (*_COMMON, *_IR, *_OPTIMISED),
