@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -115,25 +116,23 @@ def _proposal(evidence: Evidence, steps: list[BuildStep], title: str, remedy: Re
         times=len(repeated),
         metrics=_metrics(evidence, steps, calls_of_builds, first_launches),
         remedy=remedy,
-        change=Change(
-            removed_calls=calls_of_builds,
-            prompt=first_launches,
-            saved_calls=calls_of_builds,
-            saved_calls_ns=np.full(len(calls_of_builds), _LOOKUP_NS),
-            saved_commands=first_launches,
-            saved_ns=np.full(len(first_launches), _LOOKUP_NS),
-        ),
+        change=_built_once(calls_of_builds, first_launches, _LOOKUP_NS),
         least=Change(removed_calls=positions, prompt=first_launches),
         # A driver that builds in one thread delays the first compilation by the second build.
-        most=Change(
-            removed_calls=calls_of_builds,
-            prompt=compiled,
-            saved_calls=calls_of_builds,
-            saved_calls_ns=np.full(len(calls_of_builds), ANY_TIME_NS),
-            saved_commands=first_launches,
-            saved_ns=np.full(len(first_launches), ANY_TIME_NS),
-        ),
+        most=replace(_built_once(calls_of_builds, first_launches, ANY_TIME_NS), prompt=compiled),
         cause=f"{place.site} {place.library}".strip(),
+    )
+
+
+def _built_once(calls: Int64s, first_launches: Int64s, host_ns: int) -> Change:
+    """Return the change that leaves calls of builds out, and up to `host_ns` of the host before each."""
+    return Change(
+        removed_calls=calls,
+        prompt=first_launches,
+        saved_calls=calls,
+        saved_calls_ns=np.full(len(calls), host_ns),
+        saved_commands=first_launches,
+        saved_ns=np.full(len(first_launches), host_ns),
     )
 
 
