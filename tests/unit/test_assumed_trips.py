@@ -82,6 +82,10 @@ def test_segments_follow_one_another() -> None:
     assert unknown.loops[0].trips.low < 4 < 40 < unknown.loops[0].trips.high
     assert any("one after another" in each.meaning for each in unknown.assumptions)
     assert known.assumptions == ()
+    for counts, is_assumed in ((known, False), (unknown, True)):
+        (site,) = (each for each in counts.sites if each.memory == "values")
+        assert site.is_assumed == counts.loops[0].is_assumed == is_assumed
+        assert {each.is_assumed for each in counts.branches} == {is_assumed}
 
 
 def sectors_per_request(counts: KernelCounts) -> float:

@@ -80,7 +80,7 @@ def _build_site(
         contention=_contention(sample, site, estimates),
         footprint=footprint,
         reuse=_reuse(estimates[SiteColumn.SECTORS], footprint),
-        is_assumed=site.number in sample.task.unknowns.sites,
+        is_assumed=site.number in sample.task.assumed.sites,
         loop=sample.task.sliced_kernel.graph.loop_of[site.block],
         texel_passes=sample.run.state.texel_passes.get(site.number, 0.0),
         is_register=_is_register(site.number, space, folded),

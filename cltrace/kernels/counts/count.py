@@ -82,10 +82,12 @@ def count(
     """
     ndrange = nd_range(global_size, local_size, global_offset)
     analysis = analyse_kernel(program, kernel, CodeForm.OPTIMISED)
-    begins = assume_begins(analysis, arguments)
-    task, assumptions = _build_task(analysis, ndrange, begins.arguments, machine)
-    bounding, _ = _build_task(analysis, ndrange, arguments, machine)
-    assumptions = tuple(sorted((*begins.assumptions, *assumptions), key=_place_of))
+    bounding, assumptions = _build_task(analysis, ndrange, arguments, machine)
+    task, begins = bounding, assume_begins(analysis, arguments)
+    if begins.assumptions:
+        made_up, assumptions = _build_task(analysis, ndrange, begins.arguments, machine)
+        task = replace(made_up, assumed=bounding.unknowns)
+        assumptions = tuple(sorted((*begins.assumptions, *assumptions), key=_place_of))
     counts = _count_task(task, bounding, assumptions, sample if sample is not None else Sampling())
     if CodeForm.WRITTEN not in forms:
         return counts
@@ -156,6 +158,7 @@ def _build_task(
         arguments=arguments,
         machine=machine,
         unknowns=unknowns,
+        assumed=unknowns,
     )
     return task, describe_assumptions(analysis.sliced_kernel, unknowns, ndrange.group_items)
 

@@ -64,13 +64,18 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A launch to execute on a machine."""
+    """A launch to execute on a machine.
+
+    `unknowns` are assumed while it runs. `assumed` are they, and what depends on contents that were made
+    up before.
+    """
 
     analysis: KernelAnalysis
     ndrange: NDRange
     arguments: Sequence[Argument]
     machine: Machine
     unknowns: Unknowns
+    assumed: Unknowns
 
     @property
     def sliced_kernel(self) -> PreparedKernel:

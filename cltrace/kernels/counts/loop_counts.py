@@ -39,7 +39,7 @@ def _count_loop(
         extrapolated=min(extrapolation.skipped.get(loop.header, 0.0) / lanes, 1.0),
         is_exact=loop.header not in task.analysis.non_uniform_loops
         and loop.header not in extrapolation.coarse,
-        is_assumed=not exits.isdisjoint(task.unknowns.blocks),
+        is_assumed=not exits.isdisjoint(task.assumed.blocks),
     )
 
 

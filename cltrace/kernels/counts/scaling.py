@@ -178,7 +178,7 @@ class ScaledSample:
         for number in sliced_kernel.graph.order:
             taken, split = observer.branch(number)
             warps = self.total(observer.block_warps()[number])
-            assumed = number in self.task.unknowns.blocks
+            assumed = number in self.task.assumed.blocks
             if not warps or (not split.any() and not assumed):
                 continue
             lanes = self.total(observer.block_lanes()[number])
