@@ -1,16 +1,17 @@
 """Gains that advice states, against gains that following it has: a table in Markdown.
 
-    python benchmarks/advice.py [--rounds 7] [--only finish-in-loop,…] [--json FILE]
+    python benchmarks/advice.py [--rounds 7] [--only finish-in-loop,…] [--json FILE] [--traces FOLDER]
 
 Each case of `programs/advice` is a mistake and its remedy. The program with the mistake is recorded,
 after a run in which recording is paused, and the findings of its rule state a gain with an interval. Both
 variants run in turn within one process, untraced and traced; the measured gain is the difference of
 their medians. Gains are shares of the time of the mistake in their own run, because a machine is not
-equally fast in all of them. A measured gain within the interval holds.
+equally fast in all of them. A measured gain within the interval holds. `--traces` keeps the recordings.
 """
 
 import argparse
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -97,14 +98,16 @@ def stated_gain(findings: Findings, rule: str) -> Gain | None:
     return Gain(*(sum(parts) for parts in zip(*map(astuple, gains), strict=True)))
 
 
-def measure(path: Path, name: str, rule: str, rounds: int) -> Pair:
-    """Return the stated and the measured gains of a case."""
+def measure(path: Path, name: str, rule: str, rounds: int, kept: Path | None) -> Pair:
+    """Return the stated and the measured gains of a case; its recording goes to the folder `kept`."""
     with tempfile.TemporaryDirectory() as directory:
         # The quietest of some recordings: another program's work would count as the mistake's.
-        recorded_ns, findings = min(
-            (record(path, name, Path(directory) / f"{at}.cltrace") for at in range(RECORDINGS)),
-            key=lambda each: each[0],
-        )
+        traces = [Path(directory) / f"{at}.cltrace" for at in range(RECORDINGS)]
+        recordings = [(*record(path, name, trace), trace) for trace in traces]
+        recorded_ns, findings, quietest = min(recordings, key=lambda each: each[0])
+        if kept is not None:
+            kept.mkdir(parents=True, exist_ok=True)
+            shutil.copy(quietest, kept / f"{name}.cltrace")
         gain = stated_gain(findings, rule)
         command: list[str | Path] = [sys.executable, path, name]
         before_ns, measured, noise = compare(command, rounds)
@@ -156,12 +159,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", type=lambda text: text.split(","))
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--traces", type=Path)
     arguments = parser.parse_args()
     pairs = []
     console = Console()
     for path, name, rule in cases():
         if arguments.only is None or name in arguments.only:
-            pairs.append(measure(path, name, rule, arguments.rounds))
+            pairs.append(measure(path, name, rule, arguments.rounds, arguments.traces))
             console.print(table(pairs[-1:]).splitlines()[-1], pairs[-1].others, soft_wrap=True)
     console.print(table(pairs), soft_wrap=True)
     untraced = sum(pair.holds(pair.measured) for pair in pairs)

@@ -77,6 +77,20 @@ def test_a_gain_is_what_the_replay_saves() -> None:
     assert found.findings[1].gain is None
 
 
+def test_runs_differ_by_a_share_of_the_part_that_changes() -> None:
+    early = np.arange(10)
+    short, whole = (
+        find_gains([without_waits(waits)], replay(), GPU).findings[0].gain
+        for waits in (early, np.arange(0, ROUNDS - 1, 10))
+    )
+    assert short is not None
+    assert whole is not None
+    # Ten waits each; the first ten in a tenth of the run. The rest of the run is not theirs.
+    assert short.high_ns - short.expected_ns < 0.2 * short.expected_ns + 0.03 * 900 * US
+    assert whole.high_ns - whole.expected_ns > 0.03 * 8000 * US
+    assert short.low_ns > 0.5 * short.expected_ns
+
+
 def test_on_a_processor_the_host_competes_with_kernels() -> None:
     proposal = without_waits(np.arange(ROUNDS - 1))
     low = [

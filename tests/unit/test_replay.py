@@ -23,6 +23,7 @@ from cltrace.timeline.replay import (
     combine,
     find_host_events,
 )
+from cltrace.timeline.replay.bounds import changed_span_ns
 from cltrace.trace.commands import FIRST_LAUNCH
 from tests.activities import Call, Run, activity
 
@@ -175,6 +176,18 @@ def test_work_of_the_host_that_ran_beside_a_command_gains_nothing() -> None:
     assert replay.gain_ns(saved) == 0
     alone = replay_of(activity([Run(0, 5, 50), Run(60, 65, 75)], [Call(62, 80, queue=1)]))
     assert alone.gain_ns(saved) == 10, "only until the device is free"
+
+
+def test_the_part_that_a_change_concerns_has_the_work_before_it() -> None:
+    runs = [Run(0, 5, 50), Run(60, 65, 75), Run(200, 205, 300)]
+    graph = replay_of(activity(runs, [Call(62, 80, queue=1), Call(210, 305, queue=1)])).graph
+    assert changed_span_ns(graph, Change()) == 0
+    saved = Change(saved_commands=positions(1), saved_ns=positions(40))
+    # From the return of the call before, at 1 at the latest, to the end of the command.
+    assert 74 <= changed_span_ns(graph, saved) <= 75
+    assert changed_span_ns(graph, Change(removed_calls=positions(0))) <= 80 - 60
+    both = Change(removed=positions(0), removed_calls=positions(1))
+    assert changed_span_ns(graph, both) == 305
 
 
 def test_merged_launches_keep_their_work() -> None:

@@ -22,12 +22,12 @@ from cltrace.timeline.advice.staged_writes import at_worst
 from cltrace.timeline.advice.warm_cores import at_best
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.replay import Change, Replay, combine
-from cltrace.timeline.replay.bounds import upper_bound_ns
+from cltrace.timeline.replay.bounds import changed_span_ns, upper_bound_ns
 
 _MODEL_ERROR: Final = 0.15
 """Share by which gains of single changes differ from measured ones where all is known."""
 _RUN_ERROR: Final = 0.03
-"""Share of a run by which another run of the same program is shorter or longer, on hosts of GPUs."""
+"""Share by which the same part of a program is shorter or longer in another run, on hosts of GPUs."""
 _SAME_SHARE: Final = 0.8
 """Share of waits from which two rules see the same cause."""
 _MAX_REPLAYED: Final = 64
@@ -168,9 +168,9 @@ class _Estimate:
             most = combine([most, at_best(self._replay.graph, change)])
         high = max(replayed, self._replay.gain_ns(most))
         error = _MODEL_ERROR + self._spread(change)
-        of_run = _RUN_ERROR * self._replay.span_ns
-        low_ns = low * self._kept_share(change) * max(1 - error, 0.0) - of_run
-        return self._bounded(expected, low_ns, high * (1 + error) + of_run)
+        run_error_ns = _RUN_ERROR * changed_span_ns(self._replay.graph, change)
+        low_ns = low * self._kept_share(change) * max(1 - error, 0.0) - run_error_ns
+        return self._bounded(expected, low_ns, high * (1 + error) + run_error_ns)
 
     def _excess_ns(self, proposal: Proposal) -> int:
         """Return by how much a replay gains more than the proposal's evidence has."""

@@ -1,4 +1,4 @@
-"""Upper bound of the gain of a change, without a replay."""
+"""What a change concerns, without a replay: an upper bound of its gain, and the part of the run."""
 
 import numpy as np
 
@@ -24,3 +24,36 @@ def upper_bound_ns(graph: RunGraph, change: Change) -> int:
     commands = graph.activity.commands
     beside = np.concatenate([change.overlapped, change.freed])
     return host + device + int((commands.end_ns[beside] - commands.start_ns[beside]).sum())
+
+
+def changed_span_ns(graph: RunGraph, change: Change) -> int:
+    """Return the time of the part of a run that a change concerns; 0 if it concerns nothing.
+
+    The part goes from the work before the first call that changes, or made a command that does, to the
+    last return of such a call or end of such a command.
+    """
+    events, commands = graph.events, graph.activity.commands
+    concerned = np.unique(
+        np.concatenate(
+            [
+                change.scaled,
+                change.removed,
+                change.merged,
+                change.prompt,
+                change.direct,
+                change.quick,
+                change.unblocked,
+                change.unawaited,
+                change.saved_commands,
+                change.overlapped,
+                change.freed,
+            ]
+        )
+    )
+    calls = np.concatenate([change.removed_calls, change.saved_calls])
+    event = np.concatenate([events.event_of_command[concerned], events.event_of_call[calls]])
+    if not len(event):
+        return 0
+    begin_ns = (events.enter_ns - events.gap_ns)[event].min()
+    ends_ns = commands.end_ns[concerned][commands.is_placed[concerned]]
+    return int(max(events.return_ns[event].max(), ends_ns.max(initial=begin_ns)) - begin_ns)
