@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-import numpy as np
-
-from cltrace.events.workloads import Arrival
+from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels.counts.traced_launches import TracedLaunch
 from cltrace.kernels.machine import Machine
 from cltrace.predict.models import Cache
@@ -22,6 +20,8 @@ _ORDER: Final = """
 _SIZES: Final = "SELECT buffer_id, size_bytes FROM v_buffer"
 _MAX_LAUNCHES: Final = 1_000_000
 """Launches of a trace whose states are derived; others begin as these do."""
+_MAX_CALLS: Final = 1000
+"""Calls of a launch whose states a prediction looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +50,10 @@ class LaunchStates:
         votes = sum(self.warm_votes.get(launch_id, 0) for launch_id in launch_ids)
         return Cache.COLD if votes < 0 else Cache.WARM
 
-    def arrival(self, launch_ids: Sequence[int]) -> Arrival:
-        """Return the median state of the device."""
+    def arrivals_of(self, launch_ids: Sequence[int]) -> Sequence[Arrival]:
+        """Return the states at the calls of launches; of many calls, some that are evenly spaced."""
         calls = [call for launch_id in launch_ids for call in self.arrivals.get(launch_id, ())]
-        if not calls:
-            return Arrival()
-        first = float(np.median([call.first_share for call in calls]))
-        usual = [call for call in calls if (call.first_share > 0.5) == (first > 0.5)] or calls
-        return Arrival(
-            float(np.median([call.idle_ns for call in usual])),
-            first,
-            float(np.median([call.changed_images for call in usual])),
-        )
+        return calls[:: len(calls) // _MAX_CALLS + 1] or (STEADY,)
 
 
 def _warm_votes(

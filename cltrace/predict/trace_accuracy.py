@@ -165,7 +165,7 @@ class _DeviceScorer:
                 yield self._score(predicted, predicted.measured_ns)
 
     def _score(self, predicted: PredictedLaunch, measured_ns: float) -> ScoredLaunch:
-        counts, cache, arrival = predicted.counts, predicted.cache, predicted.arrival
+        counts, cache, arrivals = predicted.counts, predicted.cache, predicted.arrivals
         durations = self._durations_ns(predicted)
         plain = ScoredLaunch(
             trace=self._trace,
@@ -182,7 +182,7 @@ class _DeviceScorer:
         )
         if not plain.is_outlier:
             return plain
-        return replace(plain, causes=diagnose(self._overlap, counts, measured_ns, cache, arrival))
+        return replace(plain, causes=diagnose(self._overlap, counts, measured_ns, cache, arrivals))
 
     def _predict_others(self, counts: KernelCounts, cache: Cache) -> Mapping[str, float]:
         return {

@@ -63,9 +63,9 @@ class PredictedLaunch:
 
     `launch` is one of their configurations with the calls of all, `launch_ids` are the ids of all.
     `measured_ns` is None if no call has a device time. `cache` is the state in which the launches before
-    them mostly leave the device's caches, `arrival` the median state of the device. `counts` are those
-    on the profile's device. `neighbours` is what launches at the same time cost all calls, None
-    where there were none, or on another device than the recorded one.
+    them mostly leave the device's caches, `arrivals` the states of the device at some calls. `counts`
+    are those on the profile's device. `neighbours` is what launches at the same time cost all calls,
+    None where there were none, or on another device than the recorded one.
     """
 
     launch: TracedLaunch
@@ -73,7 +73,7 @@ class PredictedLaunch:
     measured_ns: float | None
     total_ns: float
     cache: Cache
-    arrival: Arrival
+    arrivals: Sequence[Arrival]
     prediction: Prediction
     counts: KernelCounts
     neighbours: NeighbourTime | None = None
@@ -348,15 +348,15 @@ class _Group:
         ids = tuple(launch.launch_id for launch in self.launches)
         timed = [times[launch_id] for launch_id in ids if launch_id in times]
         durations = np.concatenate(timed) if timed else np.zeros(0, np.int64)
-        cache, arrival = states.cache(ids), states.arrival(ids)
+        cache, arrivals = states.cache(ids), states.arrivals_of(ids)
         return PredictedLaunch(
             launch=replace(self.launches[0], calls=sum(launch.calls for launch in self.launches)),
             launch_ids=ids,
             measured_ns=float(np.median(durations)) if len(durations) else None,
             total_ns=float(durations.sum()),
             cache=cache,
-            arrival=arrival,
-            prediction=model.predict(self.counts, cache, arrival),
+            arrivals=arrivals,
+            prediction=model.predict(self.counts, cache, arrivals),
             counts=self.counts,
         )
 

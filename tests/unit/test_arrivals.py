@@ -69,13 +69,13 @@ def test_costs_that_were_put_in_are_found_again(counts: KernelCounts) -> None:
 
 def test_a_calibration_without_these_families_has_no_such_costs(counts: KernelCounts) -> None:
     assert dict(arrival_costs([made_up(counts, 1.0, "base", lambda _: 0.0)])) == {}
-    assert arrival_times(Arrival(1e9, 1.0, 2.0), {}) == ArrivalTimes()
+    assert arrival_times([Arrival(1e9, 1.0, 2.0)], {}) == ArrivalTimes()
 
 
 def test_each_changed_image_costs_the_same(counts: KernelCounts) -> None:
     model = OVERLAP.for_device(H200)
     steady, single, double = (
-        model.predict(counts, Cache.WARM, Arrival(changed_images=changed)).duration_ns
+        model.predict(counts, Cache.WARM, [Arrival(changed_images=changed)]).duration_ns
         for changed in (0.0, 1.0, 2.0)
     )
     assert 1_000.0 < single - steady == pytest.approx(double - single)
@@ -86,7 +86,7 @@ def test_a_longer_idle_time_never_shortens_a_launch(counts: KernelCounts) -> Non
     steady = model.predict(counts)
     before = steady.duration_ns
     for idle_ns in (0.0, 1e5, 1e7, 1e8, 1e9):
-        prediction = model.predict(counts, Cache.WARM, Arrival(idle_ns))
+        prediction = model.predict(counts, Cache.WARM, [Arrival(idle_ns)])
         parts = {part.name: part.time_ns for part in prediction.parts}
         assert prediction.duration_ns >= before
         assert prediction.duration_ns == pytest.approx(
@@ -96,12 +96,30 @@ def test_a_longer_idle_time_never_shortens_a_launch(counts: KernelCounts) -> Non
     assert before > steady.duration_ns + 10_000
 
 
-def test_states_are_the_medians_of_calls() -> None:
+def test_times_are_those_of_the_median_call() -> None:
+    """As measured times are medians: of two calls, one after idle time, half of that time."""
+    constants = {"idle": 20_000.0, "idle time": 1e6, "first launch": 100.0, "image change": 3000.0}
+    late, soon = Arrival(1e9, 1.0), Arrival(0.0, 0.0, 1.0)
+    alone = arrival_times([late], constants)
+    assert alone.total_ns == pytest.approx(20_100, rel=1e-6)
+    both = arrival_times([late, soon], constants)
+    assert both.idle_ns == pytest.approx(alone.idle_ns / 2)
+    assert both.first_ns == pytest.approx(50.0)
+    assert both.images_ns == pytest.approx(1500.0)
+    assert arrival_times([late, soon, soon], constants) == arrival_times([soon], constants)
+    assert arrival_times([soon, late, late], constants) == alone
+
+
+def test_states_are_those_of_the_calls() -> None:
     calls = [Arrival(100, 0.0, 0.0), Arrival(300, 0.0, 2.0), Arrival(90_000, 1.0, 2.0)]
     states = LaunchStates({1: 3, 2: -1}, {1: calls, 2: [Arrival(7, 1.0)]})
-    assert states.arrival([1]) == Arrival(200.0, 0.0, 1.0)
-    assert states.arrival([2]) == Arrival(7.0, 1.0)
-    assert states.arrival([3]) == STEADY
+    assert states.arrivals_of([1]) == calls
+    assert states.arrivals_of([2, 1]) == [Arrival(7, 1.0), *calls]
+    assert list(states.arrivals_of([3])) == [STEADY]
+    many = LaunchStates({}, {1: [Arrival(float(at)) for at in range(5000)]})
+    spaced = [call.idle_ns for call in many.arrivals_of([1])]
+    assert 500 < len(spaced) <= 1000
+    assert set(np.diff(spaced)) == {spaced[1]}
     assert states.cache([1, 2]) is Cache.WARM
     assert states.cache([2]) is Cache.COLD
 

@@ -42,7 +42,7 @@ def test_scaling_a_part_scales_it_alone(part: str) -> None:
     for name in KERNELS:
         counts = counts_of(name, 1 << 20)
         before, after = (
-            {each.name: each.time_ns for each in one.predict(counts, arrival=late).parts}
+            {each.name: each.time_ns for each in one.predict(counts, arrivals=[late]).parts}
             for one in (model, scaled)
         )
         for other, time_ns in before.items():

@@ -82,7 +82,7 @@ def launch_of(
         measured_ns=measured_ns,
         total_ns=3 * measured_ns,
         cache=Cache.WARM,
-        arrival=STEADY,
+        arrivals=(STEADY,),
         prediction=Prediction(predicted_ns, "memory", (), bounds_ns),
         counts=COUNTS,
     )

@@ -123,9 +123,9 @@ def _worthwhile(
     if improvement.counts is None:
         yield _Faster(predicted, improvement, 1.0)
         return
-    then = fitted.predict(improvement.counts, predicted.cache, predicted.arrival).duration_ns
+    then = fitted.predict(improvement.counts, predicted.cache, predicted.arrivals).duration_ns
     if improvement.before is not None:
-        now = fitted.predict(improvement.before, predicted.cache, predicted.arrival).duration_ns
+        now = fitted.predict(improvement.before, predicted.cache, predicted.arrivals).duration_ns
         measured = predicted.measured_ns
         if measured is not None and now > _REFUTED_FACTOR * measured:
             now = max(measured, then)

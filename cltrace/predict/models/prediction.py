@@ -1,6 +1,6 @@
 """The interface of models, and their predictions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -46,7 +46,10 @@ class FittedModel(Protocol):
     """A model with the costs of a device."""
 
     def predict(
-        self, counts: KernelCounts, cache: Cache = Cache.WARM, arrival: Arrival = STEADY
+        self,
+        counts: KernelCounts,
+        cache: Cache = Cache.WARM,
+        arrivals: Sequence[Arrival] = (STEADY,),
     ) -> Prediction:
         """Predict the time of a launch from its counts, for a state of the caches and of the device.
 

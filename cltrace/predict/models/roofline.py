@@ -6,7 +6,7 @@ patterns and no small launches, and its cache is perfect: it is wrong where thes
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -54,7 +54,7 @@ class Roofline:
         self,
         counts: KernelCounts,
         cache: Cache = Cache.WARM,  # noqa: ARG002
-        arrival: Arrival = STEADY,  # noqa: ARG002
+        arrivals: Sequence[Arrival] = (STEADY,),  # noqa: ARG002
     ) -> Prediction:
         """Predict the longer of arithmetic and memory, after the launch overhead."""
         arithmetic = sum(

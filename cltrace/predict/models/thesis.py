@@ -114,7 +114,7 @@ class Thesis:
         self,
         counts: KernelCounts,
         cache: Cache = Cache.WARM,  # noqa: ARG002
-        arrival: Arrival = STEADY,  # noqa: ARG002
+        arrivals: Sequence[Arrival] = (STEADY,),  # noqa: ARG002
     ) -> Prediction:
         """Predict the sum of the times of all cost types."""
         parts = tuple(Part(str(part.type), part.time_ns) for part in self.parts(counts))

@@ -41,8 +41,24 @@ class ArrivalTimes:
         return self.idle_ns + self.first_ns + self.images_ns
 
 
-def arrival_times(arrival: Arrival, constants: Mapping[str, float]) -> ArrivalTimes:
-    """Return the times for the constants of a device; 0 for costs that it lacks."""
+def arrival_times(arrivals: Sequence[Arrival], constants: Mapping[str, float]) -> ArrivalTimes:
+    """Return the times of the median call for the constants of a device; 0 for costs that it lacks.
+
+    `arrivals` are the states at the calls. Of an even number, the mean of the two in the middle.
+    """
+    calls = sorted(
+        (_times_of_call(arrival, constants) for arrival in arrivals),
+        key=lambda times: times.total_ns,
+    )
+    first, second = calls[(len(calls) - 1) // 2], calls[len(calls) // 2]
+    return ArrivalTimes(
+        idle_ns=(first.idle_ns + second.idle_ns) / 2,
+        first_ns=(first.first_ns + second.first_ns) / 2,
+        images_ns=(first.images_ns + second.images_ns) / 2,
+    )
+
+
+def _times_of_call(arrival: Arrival, constants: Mapping[str, float]) -> ArrivalTimes:
     idle_time = constants.get("idle time", 0.0)
     share = 1.0 - math.exp(-math.sqrt(arrival.idle_ns / idle_time)) if idle_time else 0.0
     return ArrivalTimes(

@@ -1,6 +1,7 @@
 """Diagnosis of a wrong prediction: the parts whose time, changed alone, would make it right."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,7 +33,7 @@ def diagnose(
     counts: KernelCounts,
     measured_ns: float,
     cache: Cache = Cache.WARM,
-    arrival: Arrival = STEADY,
+    arrivals: Sequence[Arrival] = (STEADY,),
 ) -> tuple[PartFactor, ...]:
     """Return the parts that explain an error alone, the smallest change first; none if no part does.
 
@@ -40,7 +41,7 @@ def diagnose(
     """
     demand = demand_of(counts, model.costs.operations)
     factors = (
-        (part, _factor(demand, model.costs, part, (cache, arrival), measured_ns))
+        (part, _factor(demand, model.costs, part, (cache, arrivals), measured_ns))
         for part in PART_CONSTANTS
     )
     explaining = [PartFactor(part, factor) for part, factor in factors if factor is not None]
@@ -48,7 +49,11 @@ def diagnose(
 
 
 def _factor(
-    demand: Demand, costs: Costs, part: str, state: tuple[Cache, Arrival], measured_ns: float
+    demand: Demand,
+    costs: Costs,
+    part: str,
+    state: tuple[Cache, Sequence[Arrival]],
+    measured_ns: float,
 ) -> float | None:
     """Return the factor of a part with which a launch takes the measured time; None without one."""
 

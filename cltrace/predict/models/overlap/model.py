@@ -1,6 +1,6 @@
 """The overlap model, fitted to a calibration and read from a profile."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,7 +36,10 @@ class Overlap:
     costs: Costs
 
     def predict(
-        self, counts: KernelCounts, cache: Cache = Cache.WARM, arrival: Arrival = STEADY
+        self,
+        counts: KernelCounts,
+        cache: Cache = Cache.WARM,
+        arrivals: Sequence[Arrival] = (STEADY,),
     ) -> Prediction:
         """Predict the time of a launch: that of each part of the device, and that of all together.
 
@@ -44,11 +47,11 @@ class Overlap:
         extended from the prediction of the least possible counts to that of the most.
         """
         demand = demand_of(counts, self.costs.operations)
-        times = times_of(demand, self.costs, cache, arrival)
+        times = times_of(demand, self.costs, cache, arrivals)
         low = high = times.total_ns
         if counts.assumptions:
-            low = min(low, self._total_ns(lower_bound(counts), cache, arrival))
-            high = max(high, self._total_ns(upper_bound(counts), cache, arrival))
+            low = min(low, self._total_ns(lower_bound(counts), cache, arrivals))
+            high = max(high, self._total_ns(upper_bound(counts), cache, arrivals))
         parts = tuple(Part(name, time) for name, time in times.parts().items() if time > 0.0)
         return Prediction(
             duration_ns=times.total_ns,
@@ -63,9 +66,9 @@ class Overlap:
         scaled = scale_demand(demand, factor, counts.machine.compute_units)
         return times_of(scaled, self.costs).total_ns
 
-    def _total_ns(self, counts: KernelCounts, cache: Cache, arrival: Arrival) -> float:
+    def _total_ns(self, counts: KernelCounts, cache: Cache, arrivals: Sequence[Arrival]) -> float:
         demand = demand_of(counts, self.costs.operations)
-        return times_of(demand, self.costs, cache, arrival).total_ns
+        return times_of(demand, self.costs, cache, arrivals).total_ns
 
 
 class OverlapModel:
@@ -87,7 +90,7 @@ class OverlapModel:
         costs = Costs.of(parameters)
         fitted_ns = {
             (probe.family, probe.series, probe.x): times_of(
-                probe.demand, costs, arrival=probe.arrival
+                probe.demand, costs, arrivals=(probe.arrival,)
             ).total_ns
             for probe in probes
         }

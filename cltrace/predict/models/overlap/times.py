@@ -25,7 +25,7 @@ def times_of(
     demand: Demand,
     costs: Costs,
     cache: Cache = Cache.WARM,
-    arrival: Arrival = STEADY,
+    arrivals: Sequence[Arrival] = (STEADY,),
     kept: KeptParts | None = None,
 ) -> Times:
     """Return the times of a launch's parts for a state of the caches and of the device.
@@ -34,11 +34,11 @@ def times_of(
     """
     if demand.has_item_loops:
         return processor_times(demand, costs, cache)
-    return _gpu_times(demand, costs, cache, arrival, KeptParts(demand) if kept is None else kept)
+    return _gpu_times(demand, costs, cache, arrivals, KeptParts(demand) if kept is None else kept)
 
 
 def _gpu_times(
-    demand: Demand, costs: Costs, cache: Cache, arrival: Arrival, kept: KeptParts
+    demand: Demand, costs: Costs, cache: Cache, arrivals: Sequence[Arrival], kept: KeptParts
 ) -> Times:
     pipes, misses = kept.pipes(costs), kept.near_misses(costs)
     missing = _missing_share(demand.footprint_bytes, costs) if cache is Cache.WARM else 1.0
@@ -60,7 +60,7 @@ def _gpu_times(
     working = _working(demand, overlap(pipes.values(), costs["p pipes"]), chains)
     data = overlap((local, moving), costs["p body"])
     body = overlap((working, data), body_norm)
-    delay = arrival_times(arrival, costs.constants)
+    delay = arrival_times(arrivals, costs.constants)
     return Times(
         launch=costs["launch"],
         delay=delay,
