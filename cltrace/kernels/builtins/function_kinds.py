@@ -55,6 +55,11 @@ def is_work_item_function(name: str) -> bool:
     return name in WORK_ITEM_FUNCTIONS
 
 
+def is_image_query(name: str) -> bool:
+    """Return whether a function returns a property of an image."""
+    return name.startswith("get_image_")
+
+
 def is_barrier(name: str) -> bool:
     """Return whether a function is a barrier."""
     return name in BARRIERS

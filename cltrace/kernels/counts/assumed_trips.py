@@ -5,9 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from cltrace.kernels.arguments import Argument, BufferArgument, integer_of
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
 from cltrace.kernels.execute.lanes import NDRange
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.flow.canonical_loops import CanonicalLoop
+from cltrace.kernels.flow.distances import LinearForm, LinearForms
 from cltrace.kernels.flow.known_conditions import ConditionParts
 from cltrace.kernels.flow.segments import Segment, Step
 from cltrace.kernels.flow.taint import Taint, leaves_loop
@@ -17,14 +22,19 @@ _MAX_TRIPS: Final = 4096
 """Trips that are executed at most, as a few arrays are as long as all memory."""
 _EQUAL: Final = frozenset({"eq", "oeq", "ueq"})
 _UNEQUAL: Final = frozenset({"ne", "one", "une"})
+_UP_TO: Final = frozenset({"sle", "ule", "sge", "uge", "ole", "oge"})
 
 
 @dataclass(frozen=True, slots=True)
 class AssumedTrips:
-    """The average trips of a loop, and the reason to assume them, as a part of a sentence."""
+    """The average trips of a loop, and the reason to assume them, as a part of a sentence.
+
+    `is_exact` where no contents change them by more than one.
+    """
 
     count: int
     reason: str
+    is_exact: bool = False
 
 
 def find_assumed_trips(
@@ -33,7 +43,7 @@ def find_assumed_trips(
     """Return the average trips of loops that unknown contents end, by loop, where something tells them.
 
     A loop over segments of an array has their average length. One that goes on while contents are equal
-    ends at its first trip.
+    ends at its first trip. One between numbers that are a known distance apart has that many trips.
     """
     found: dict[int, AssumedTrips] = {}
     if not taint.blocks:
@@ -45,7 +55,65 @@ def find_assumed_trips(
         if lengths:
             trips = min(max(min(lengths), 1), _MAX_TRIPS)
             found[loop] = AssumedTrips(trips, "by the sizes of the arrays")
+    for loop, trips in _trips_between(analysis, arguments, taint):
+        found[loop] = AssumedTrips(trips, "by the distance of its ends", is_exact=True)
     return found
+
+
+def _trips_between(
+    analysis: KernelAnalysis, arguments: Sequence[Argument], taint: Taint
+) -> Iterator[tuple[int, int]]:
+    """Yield the loops between unknown numbers that are a known distance apart, with their trips."""
+    kernel, forms = analysis.sliced_kernel, None
+    for loop in analysis.loops.values():
+        (leaving,) = [
+            block
+            for block in kernel.graph.loops[loop.number].blocks
+            if kernel.graph.loop_of[block] == loop.number and leaves_loop(kernel.graph, block)
+        ]
+        if leaving not in taint.blocks:
+            continue
+        forms = forms or LinearForms(analysis.dependencies, _numbers(kernel, arguments), taint)
+        trips = _trips_of(loop, kernel, forms)
+        if trips is not None:
+            is_tested_first = (
+                leaving == loop.header and len(kernel.graph.loops[loop.number].blocks) > 1
+            )
+            count = math.floor(trips + 0.5) + (not is_tested_first)
+            yield loop.number, min(max(count, 1), _MAX_TRIPS)
+
+
+def _numbers(kernel: PreparedKernel, arguments: Sequence[Argument]) -> Mapping[int, float]:
+    """Return the values of a kernel that are numbers: constants, and arguments."""
+    numbers: dict[int, float] = {}
+    for item in kernel.function.constants:
+        if isinstance(item.value, int | float):
+            numbers[item.slot] = float(item.value)
+    for parameter, argument in zip(kernel.function.parameters, arguments, strict=False):
+        if isinstance(argument, int | float | np.number):
+            numbers[parameter.slot] = float(argument)
+    return numbers
+
+
+def _trips_of(loop: CanonicalLoop, kernel: PreparedKernel, forms: LinearForms) -> float | None:
+    """Return how often a loop goes on at its test; None where that depends on more than numbers."""
+    comparison, following = loop.comparison, dict(loop.affine)
+    distance = forms.of(comparison.right).plus(forms.of(comparison.left), -1.0)
+    blocks = kernel.graph.loops[loop.number].blocks
+    for phi in kernel.function.blocks[loop.header].phis:
+        first = [slot for block, slot in phi.incoming if block not in blocks]
+        if phi.result not in following or len(first) != 1:
+            continue
+        counter = LinearForm({phi.result: 1.0})
+        step = forms.of(following[phi.result]).plus(counter, -1.0)
+        times = -distance.terms.get(phi.result, 0.0)
+        if not times or not step.is_number or not step.low:
+            continue
+        distance = distance.plus(counter.plus(forms.of(first[0]), -1.0), times)
+        if distance.is_number:
+            trips = (distance.low + distance.high) / 2 / (times * step.low)
+            return trips + (comparison.predicate in _UP_TO and loop.continues_when)
+    return None
 
 
 def _segment_trips(

@@ -30,6 +30,7 @@ def describe_assumptions(
         meaning = _describe_address(
             group=_group(unknowns.shared_sites.get(number), group_items),
             is_private=sliced_kernel.sites[number].space == PRIVATE,
+            is_image=number in unknowns.image_sites,
         )
         entries.setdefault((str(place), meaning), Assumption(place, what, meaning))
     for item in _selects(sliced_kernel, unknowns.selects):
@@ -65,9 +66,11 @@ def _group(neighbours: int | None, group_items: int) -> str:
     return "work-group" if neighbours == group_items else "row"
 
 
-def _describe_address(*, group: str, is_private: bool) -> str:
+def _describe_address(*, group: str, is_private: bool, is_image: bool) -> str:
     if group:
         return f"random for each {group}, whose work-items keep their distances"
+    if is_image:
+        return "neighbouring texels, or random ones"
     # Private variables of neighbours lie side by side, so lanes at one place are coalesced.
     least = "one place for all lanes" if is_private else "coalesced addresses"
     return f"between {least} and random ones"
@@ -83,6 +86,8 @@ def _selects(sliced_kernel: PreparedKernel, slots: frozenset[int]) -> Iterator[S
 def _describe_trips(assumed: AssumedTrips | None) -> str:
     if assumed is None:
         return f"{TYPICAL_TRIPS} trips, between {MIN_TRIPS} and {MAX_TRIPS}"
+    if assumed.is_exact:
+        return f"{assumed.count} trips {assumed.reason}"
     low, high = (scale_trips(assumed.count, scenario) for scenario in (MIN_SCENARIO, MAX_SCENARIO))
     trips = "trip" if assumed.count == 1 else "trips"
     return f"{assumed.count} {trips} {assumed.reason}, between {low} and {high}"

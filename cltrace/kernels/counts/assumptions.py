@@ -45,6 +45,8 @@ class ScenarioRedirection:
         self._visits: dict[int, int] = {}
         self._shorter_targets: dict[int, int] = {}
         """By block, the number of the branch target with less code."""
+        self._extents: dict[int, int] = {}
+        """By private variable, the bytes from its begin up to the furthest known access so far."""
         self._trips: dict[int, NDArray[np.int64]] = {}
         self._exits = {block: find_exits(sliced_kernel, block) for block in sliced_kernel.blocks}
         self._guards = {
@@ -55,8 +57,11 @@ class ScenarioRedirection:
     def redirect_address(self, site: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
         """Return addresses within the objects that the lanes point into.
 
-        Where neighbours differ by known distances, they are moved as a whole.
+        Where neighbours differ by known distances, they are moved as a whole. Known addresses stay.
         """
+        if site not in self._unknowns.sites:
+            self._note_extent(site, address)
+            return address
         visit = self._visits[site] = self._visits.get(site, 0) + 1
         if type(address) is not np.ndarray:
             return self._move(site, visit, address, lanes, memory)
@@ -70,13 +75,22 @@ class ScenarioRedirection:
             moved[mask] = self._move(site, visit, address[mask], part, memory)
         return moved
 
+    def _note_extent(self, site: int, address: Value) -> None:
+        """Note how far a known access to a private variable goes."""
+        furthest = int(np.max(address))
+        number, offset = furthest >> SHIFT, furthest & ((1 << SHIFT) - 1)
+        end = offset + self._prepared.sites[site].access_bytes
+        self._extents[number] = max(self._extents.get(number, 0), end)
+
     def _move(self, site: int, visit: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
         """Return addresses within the one object that the lanes point into."""
         first = int(_object_numbers(address).flat[0])
         if not 0 < first < len(memory.objects):
             return address
         size = self._prepared.sites[site].access_bytes
-        num_positions = memory.objects[first].size_bytes // max(size, 1)
+        # Unknown places in a private variable are among those that the work-item has set before.
+        extent = self._extents.get(first, memory.objects[first].size_bytes)
+        num_positions = extent // max(size, 1)
         if num_positions < 1:
             return address
         neighbours = self._unknowns.shared_sites.get(site)
@@ -99,8 +113,9 @@ class ScenarioRedirection:
         lane has its own variables, so nothing keeps the writes of neighbours together.
         """
         item = self._linear_ids(lanes)
-        is_write = self._prepared.sites[site].access is Access.WRITE and not is_private
-        assumption = self._scenario.writes if is_write else self._scenario.addresses
+        assumption = self._address_assumption(site, is_private=is_private)
+        if assumption is AddressAssumption.WINDOWS:
+            return (item + visit) % num_positions
         if assumption is AddressAssumption.COALESCED:
             if is_private:
                 return np.full(lanes.count, visit % num_positions)
@@ -108,6 +123,13 @@ class ScenarioRedirection:
         run_lanes = _RUN_LANES if assumption is AddressAssumption.RUNS else 1
         run = _draw(item // run_lanes, visit, num_positions)
         return (run + item % run_lanes) % num_positions
+
+    def _address_assumption(self, site: int, *, is_private: bool) -> AddressAssumption:
+        """Return what is assumed of the addresses of a site."""
+        if site in self._unknowns.image_sites:
+            return self._scenario.texels
+        is_write = self._prepared.sites[site].access is Access.WRITE and not is_private
+        return self._scenario.writes if is_write else self._scenario.addresses
 
     def _linear_ids(self, lanes: Lanes) -> NDArray[np.int64]:
         grid = lanes.grid
@@ -189,7 +211,9 @@ class ScenarioRedirection:
         trips = self._scenario.trips
         assumed = self._unknowns.assumed_trips.get(loop)
         if assumed is not None:
-            trips = scale_trips(assumed.count, self._scenario)
+            trips = assumed.count
+            if not assumed.is_exact:
+                trips = scale_trips(assumed.count, self._scenario)
         return trips + (block == header and block not in graph.successors[block])
 
     def skip_trips(self, block: int, lanes: Lanes, trips: int) -> None:

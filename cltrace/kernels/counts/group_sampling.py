@@ -162,7 +162,7 @@ def begin_execution(
         images=launch.images,
         observer=observer,
         redirection=redirection,
-        redirected_sites=unknowns.sites,
+        redirected_sites=unknowns.sites | unknowns.sites_beside,
         redirected_blocks=unknowns.blocks,
         redirected_selects=unknowns.selects,
     )

@@ -23,6 +23,8 @@ class AddressAssumption(Enum):
     """Runs of a few neighbouring lanes, each at a random address."""
     RANDOM = auto()
     """Random addresses in the memory object."""
+    WINDOWS = auto()
+    """Each lane next to the preceding lane, and each access next to the one before it."""
 
 
 class BranchAssumption(Enum):
@@ -34,28 +36,42 @@ class BranchAssumption(Enum):
     """Half of the lanes in each direction, at random."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """A set of assumptions, with the number of trips per entry of an unknown loop.
 
     Lanes that write without atomics have addresses of their own, so their programs compute them: a
-    partition or a compaction moves neighbours together. Reads and atomics have no such order.
+    partition or a compaction moves neighbours together. Reads and atomics have no such order, but those
+    of images, the `texels`: programs put into images what they read around places.
     """
 
     addresses: AddressAssumption
     writes: AddressAssumption
+    texels: AddressAssumption
     branches: BranchAssumption
     trips: int
 
 
 TYPICAL_SCENARIO: Final = Scenario(
-    AddressAssumption.RANDOM, AddressAssumption.RUNS, BranchAssumption.BOTH, TYPICAL_TRIPS
+    addresses=AddressAssumption.RANDOM,
+    writes=AddressAssumption.RUNS,
+    texels=AddressAssumption.WINDOWS,
+    branches=BranchAssumption.BOTH,
+    trips=TYPICAL_TRIPS,
 )
 MIN_SCENARIO: Final = Scenario(
-    AddressAssumption.COALESCED, AddressAssumption.COALESCED, BranchAssumption.SHORTER, MIN_TRIPS
+    addresses=AddressAssumption.COALESCED,
+    writes=AddressAssumption.COALESCED,
+    texels=AddressAssumption.WINDOWS,
+    branches=BranchAssumption.SHORTER,
+    trips=MIN_TRIPS,
 )
 MAX_SCENARIO: Final = Scenario(
-    AddressAssumption.RANDOM, AddressAssumption.RANDOM, BranchAssumption.LONGER, MAX_TRIPS
+    addresses=AddressAssumption.RANDOM,
+    writes=AddressAssumption.RANDOM,
+    texels=AddressAssumption.RANDOM,
+    branches=BranchAssumption.LONGER,
+    trips=MAX_TRIPS,
 )
 
 

@@ -1,18 +1,21 @@
-"""What a launch leaves unknown: the addresses, branches and selections that contents decide."""
+"""Unknown parts of a launch: the addresses, branches and selections that contents decide."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, integer_of
 from cltrace.kernels.counts.assumed_trips import AssumedTrips, find_assumed_trips
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
 from cltrace.kernels.execute.lanes import NDRange
+from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.execute.state import Site
 from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
 from cltrace.kernels.flow.group_values import LaneValues
 from cltrace.kernels.flow.id_quotients import find_id_quotients
 from cltrace.kernels.flow.known_conditions import KnownParts, find_known_parts
 from cltrace.kernels.ir.instructions import Select
+from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.ir.uses import operands_of
 
 
@@ -22,6 +25,8 @@ class Unknowns:
 
     Attributes:
         sites: numbers of the sites with an unknown address.
+        image_sites: those of `sites` that access images.
+        sites_beside: those with known addresses in private variables, where others are unknown.
         blocks: blocks that end in an unknown branch.
         selects: slots of values that an unknown condition selects.
         known_parts: what is known of the conditions of unknown branches, by block.
@@ -33,6 +38,8 @@ class Unknowns:
     """
 
     sites: frozenset[int]
+    image_sites: frozenset[int]
+    sites_beside: frozenset[int]
     blocks: frozenset[int]
     selects: frozenset[int]
     known_parts: Mapping[int, KnownParts]
@@ -53,8 +60,12 @@ def find_unknowns(
     sites = [
         site for site in kernel.sites if taint.reaches((site.pointer, *site.indices), site.block)
     ]
+    unknown_sites = frozenset(site.number for site in sites)
+    has_private = not unknown_sites.isdisjoint(_private_sites(kernel))
     return Unknowns(
-        sites=frozenset(site.number for site in sites),
+        sites=unknown_sites,
+        image_sites=frozenset(_image_sites(analysis, sites, arguments)),
+        sites_beside=_private_sites(kernel) - unknown_sites if has_private else frozenset(),
         blocks=taint.blocks,
         selects=taint.selects,
         known_parts=find_known_parts(kernel.function, kernel.graph, taint),
@@ -73,6 +84,23 @@ def find_unknowns(
         shared_selects=_find_shared_selects(analysis, taint.selects, neighbours),
         assumed_trips=find_assumed_trips(analysis, arguments, ndrange, taint),
     )
+
+
+def _image_sites(
+    analysis: KernelAnalysis, sites: Iterable[Site], arguments: Sequence[Argument]
+) -> Iterator[int]:
+    """Yield the numbers of the sites that access images."""
+    images = {
+        index for index, argument in enumerate(arguments) if isinstance(argument, ImageArgument)
+    }
+    roots = analysis.dependencies.roots
+    for site in sites:
+        if site.indices and images.issuperset(roots.get(site.pointer, {UNKNOWN_ROOT})):
+            yield site.number
+
+
+def _private_sites(kernel: PreparedKernel) -> frozenset[int]:
+    return frozenset(site.number for site in kernel.sites if site.space == PRIVATE)
 
 
 def _unknown_roots(arguments: Sequence[Argument]) -> list[Root]:

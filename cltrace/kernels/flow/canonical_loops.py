@@ -8,7 +8,7 @@ can be advanced by several trips at once.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cltrace.kernels.builtins.function_kinds import is_work_item_function
+from cltrace.kernels.builtins.function_kinds import is_image_query, is_work_item_function
 from cltrace.kernels.builtins.mangling import demangle
 from cltrace.kernels.flow.loops import Graph, Loop
 from cltrace.kernels.ir.instructions import (
@@ -121,8 +121,9 @@ class _LoopAnalysis:
         if instruction is None:
             return True
         if isinstance(instruction, Call):
-            is_id = is_work_item_function(demangle(instruction.callee).name)
-            return is_id and all(map(self._is_invariant, instruction.arguments))
+            name = demangle(instruction.callee).name
+            is_same = is_work_item_function(name) or is_image_query(name)
+            return is_same and all(map(self._is_invariant, instruction.arguments))
         if isinstance(instruction, Binary | Convert | Offset | Copy | Compare):
             return all(map(self._is_invariant, operands_of(instruction)))
         return False

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cltrace.kernels.builtins.function_kinds import is_work_item_function
+from cltrace.kernels.builtins.function_kinds import is_image_query, is_work_item_function
 from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.builtins.table import find_builtin
 from cltrace.kernels.flow.loops import Graph
@@ -108,7 +108,12 @@ class DataDependencies:
                 return frozenset()
 
     def _argument_roots(self, call: Call) -> frozenset[Root]:
-        """Return the roots that a call's pointer arguments may point into."""
+        """Return the roots that a call's pointer arguments may point into.
+
+        What is asked of an image, such as its width, depends on none of its contents.
+        """
+        if is_image_query(demangle(call.callee).name):
+            return frozenset()
         parts = [
             self.roots.get(slot, frozenset())
             for slot, kind in zip(call.arguments, call.argument_types, strict=True)

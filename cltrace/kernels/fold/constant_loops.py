@@ -147,20 +147,25 @@ class _LoopSearch:
         return self._constant[slot]
 
     def _form(self, graph: Graph, number: int) -> CanonicalLoop | None:
-        """Return the loop as a canonical one, None if something else than its counters ends it."""
+        """Return the loop as a canonical one, None if its counters do not end it.
+
+        Something else may end it before, as in a sort by insertion: a compiler then unrolls it as well.
+        """
         blocks, header = self._loop.blocks, self._loop.header
         leaving = [
             block for block in blocks if any(t not in blocks for t in graph.successors[block])
         ]
-        if len(leaving) != 1 or graph.loop_of[leaving[0]] != number or not self._phis:
+        if not self._phis or any(graph.loop_of[block] != number for block in leaving):
             return None
-        branch = self._function.blocks[leaving[0]].terminator
-        if not isinstance(branch, Branch):
+        tests = {block: self._test(block) for block in leaving}
+        ending = [block for block, test in tests.items() if test is not None]
+        if len(ending) != 1:
             return None
-        test = self._definitions.get(branch.condition)
-        if not isinstance(test, Compare) or not self._is_constant(test.result):
-            return None
-        self._is_tested_first = leaving[0] == header and len(blocks) > 1
+        (last,) = ending
+        branch, test = self._function.blocks[last].terminator, tests[last]
+        assert isinstance(branch, Branch)
+        assert test is not None
+        self._is_tested_first = last == header and len(blocks) > 1
         phis = (phi.result for phi in self._function.blocks[header].phis)
         return CanonicalLoop(
             number=number,
@@ -171,6 +176,15 @@ class _LoopSearch:
             continues_when=branch.then in blocks,
             step_instructions=(),
         )
+
+    def _test(self, block: int) -> Compare | None:
+        """Return the comparison of counters by which a block leaves the loop; None for another test."""
+        branch = self._function.blocks[block].terminator
+        if not isinstance(branch, Branch):
+            return None
+        test = self._definitions.get(branch.condition)
+        is_of_counters = isinstance(test, Compare) and self._is_constant(test.result)
+        return test if is_of_counters and isinstance(test, Compare) else None
 
     def run(
         self, form: CanonicalLoop, around: Mapping[int, Value], max_trips: int

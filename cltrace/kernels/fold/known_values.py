@@ -13,6 +13,7 @@ from cltrace.kernels.fold.unrolling import UnrolledLoop
 from cltrace.kernels.ir.instructions import (
     Allocate,
     Binary,
+    Branch,
     Call,
     Compare,
     Convert,
@@ -45,6 +46,11 @@ class KnownValues:
             block = kernel.function.blocks[number]
             self._instructions += block.instructions
             self._phis += ((number, phi) for phi in block.phis)
+        self._block_of = {
+            result_of(item): number
+            for number in kernel.graph.order
+            for item in kernel.function.blocks[number].instructions
+        }
         self._headers = frozenset(loop.header for loop in kernel.graph.loops)
         self._variables = self.variables()
         self._written = frozenset(
@@ -120,7 +126,24 @@ class KnownValues:
         """
         sources = {source for _, source in phi.incoming}
         is_of_two_trips = block in self._headers and sources <= self._constants
-        return block in whole_headers or len(sources) == 1 or is_of_two_trips
+        is_single = len(sources) == 1 or self._is_unswitched(block, phi)
+        return block in whole_headers or is_single or is_of_two_trips
+
+    def _is_unswitched(self, block: int, phi: Phi) -> bool:
+        """Return True for a phi that a condition from outside of its loop decides.
+
+        A compiler makes a loop for either value of such a condition, as of the test before an inner loop.
+        """
+        graph = self._kernel.graph
+        loop = graph.loop_of[block]
+        if loop < 0 or block in self._headers:
+            return False
+        inside = graph.loops[loop].blocks
+        for number, _ in phi.incoming:
+            branch = self._kernel.function.blocks[number].terminator
+            if isinstance(branch, Branch) and block in (branch.then, branch.otherwise):
+                return self._block_of.get(branch.condition, block) not in inside
+        return False
 
 
 def _written_pointers(item: Instruction) -> tuple[int, ...]:
