@@ -104,6 +104,10 @@ class AccessBatch:
         """Return the share of a site's sectors that differ between the warps of a group at one access."""
         return self._step_sectors[site].share
 
+    def fresh_shares(self, site: int) -> tuple[float, ...]:
+        """Return the shares of these sectors that the group did not touch at accesses before."""
+        return self._step_sectors[site].fresh_shares
+
     def jump_bytes(self, site: int) -> int:
         """Return the greatest common divisor of a site's jumps on a CPU, 0 without any."""
         return self._jumps.common_bytes(site)

@@ -72,6 +72,7 @@ def _build_site(
         partial_sectors=estimates[SiteColumn.PARTIAL_SECTORS].value,
         moving_requests=estimates[SiteColumn.MOVING_REQUESTS].value,
         step_share=sample.run.observer.step_share(site.number),
+        fresh_shares=sample.run.observer.fresh_shares(site.number),
         jumping_requests=estimates[SiteColumn.JUMPING_REQUESTS].value,
         jump_bytes=sample.run.observer.jump_bytes(site.number),
         lane_share=sample.item_steps.lane_share(site.block),

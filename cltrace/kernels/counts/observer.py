@@ -203,6 +203,10 @@ class CountObserver(NullObserver):
         """Return the share of a site's sectors that differ between the warps of a group at one access."""
         return self._batch.step_share(site)
 
+    def fresh_shares(self, site: int) -> tuple[float, ...]:
+        """Return the shares of these sectors that the group did not touch at accesses before."""
+        return self._batch.fresh_shares(site)
+
     def jump_bytes(self, site: int) -> int:
         """Return the greatest common divisor of a site's jumps on a CPU, 0 without any."""
         return self._batch.jump_bytes(site)

@@ -97,7 +97,9 @@ class AccessSite:
     `sectors` and `lines` sum those touched per request, `bank_cycles` the cycles that the banks need
     per request, `partial_sectors` the written sectors of which a request writes only a part.
     `moving_requests` are the reads that touch other sectors than the warp's read before at this place,
-    `step_share` is the share of sectors that differ between the warps of a group which read together.
+    `step_share` is the share of sectors that differ between the warps of a group which read together,
+    `fresh_shares` those of these which the group did not touch at the last access at this place, at the
+    last four and the last sixteen.
     `jumping_requests` are, on a CPU, those that are far from the warp's access before at this place, and
     `jump_bytes` is the greatest common divisor of their distances, 0 without any.
     `lane_share` is the share of its accesses by lanes of warps or vectors; a CPU makes the others for one
@@ -128,6 +130,7 @@ class AccessSite:
     partial_sectors: float
     moving_requests: float
     step_share: float
+    fresh_shares: tuple[float, ...]
     jumping_requests: float
     jump_bytes: int
     lane_share: float

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.kernels.counts.step_sectors import FRESH_DISTANCES
 from cltrace.kernels.demand.launch import Demand
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
@@ -50,7 +51,7 @@ def shared_sectors(traffic: Traffic, demand: Demand, near: CacheSize) -> float:
     if traffic.access is not Access.READ:
         return traffic.sectors
     kept = near.kept_share(demand.reused_bytes)
-    again = max(traffic.step_sectors, traffic.group_sectors)
+    again = max(traffic.step_sectors * _unkept_share(traffic, demand, near), traffic.group_sectors)
     requested = kept * traffic.group_sectors + (1.0 - kept) * again
     requested += lost_share(traffic, demand, near) * _revisited_sectors(traffic)
     requested *= _resident_share(traffic, demand)
@@ -59,6 +60,24 @@ def shared_sectors(traffic: Traffic, demand: Demand, near: CacheSize) -> float:
         hit = near.kept_share(traffic.launch_sectors * demand.sector_bytes)
         requested = hit * compulsory + (1.0 - hit) * requested
     return requested
+
+
+def _unkept_share(traffic: Traffic, demand: Demand, near: CacheSize) -> float:
+    """Return the share of the sectors of a site's requests that the ones shortly before did not touch.
+
+    Or they did, and the near cache does not hold what all resident warps have touched since: a window
+    that moves along a row reads most of its sectors again and again, although not all of the image fits.
+    """
+    first, *others = traffic.fresh_shares
+    passing_bytes = demand.passing_bytes(traffic) * _resident_share(traffic, demand)
+    # Of the requests in between, those that touch what the one before did take no more room.
+    unkept, earlier = others[-1], first
+    for distance, share in zip(FRESH_DISTANCES[1:], others, strict=True):
+        since_bytes = passing_bytes * (1.0 + (distance - 1) * first)
+        unkept += (earlier - share) * (1.0 - near.in_turn.kept_share(since_bytes))
+        earlier = share
+    moving = min(traffic.moving_share, 1.0)
+    return min(unkept / moving, 1.0) if moving else 1.0
 
 
 def lost_share(traffic: Traffic, demand: Demand, near: CacheSize) -> float:

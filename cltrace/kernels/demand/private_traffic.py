@@ -57,6 +57,7 @@ def _traffic(sites: list[AccessSite], access: Access, groups: int) -> Traffic:
         step_lines=sum(site.lines.value for site in sites)
         / max(sum(site.requests.value for site in sites), 1e-9),
         moving_share=moving_share(sites),
+        fresh_shares=(1.0, 1.0, 1.0),
         contention=1.0,
         accesses=sum(site.accesses.value for site in sites),
         new_share=0.0,

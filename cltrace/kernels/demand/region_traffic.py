@@ -42,6 +42,7 @@ def region_traffic(region: SharedSectors, counts: KernelCounts, waves: float) ->
         steps=max((site.requests.value for site in sites), default=0.0),
         step_lines=max((_step_lines(site) for site in sites), default=0.0),
         moving_share=moving_share(sites),
+        fresh_shares=fresh_shares(sites),
         repeated_lines=sum(_repeated_lines(site, counts) for site in sites),
         jumping_share=_jumping_share(sites),
         lattice_bytes=_lattice_bytes(sites),
@@ -64,6 +65,18 @@ def _step_sectors_of(sites: Sequence[AccessSite]) -> float:
 
 def _step_sectors(site: AccessSite) -> float:
     return site.sectors.value * site.step_share * min(moving_share([site]), 1.0)
+
+
+def fresh_shares(sites: Sequence[AccessSite]) -> tuple[float, ...]:
+    """Return the shares of the sectors of sites that groups have not touched at requests before."""
+    sectors = sum(site.sectors.value for site in sites)
+    columns = zip(*(_fresh_sectors(site) for site in sites), strict=True)
+    return tuple(sum(column) / sectors if sectors else 1.0 for column in columns)
+
+
+def _fresh_sectors(site: AccessSite) -> tuple[float, ...]:
+    moving = min(moving_share([site]), 1.0)
+    return tuple(site.sectors.value * min(moving, share) for share in site.fresh_shares)
 
 
 def _step_lines(site: AccessSite) -> float:

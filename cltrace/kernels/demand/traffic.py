@@ -18,7 +18,9 @@ class Traffic:
     group have in common.
     `passing_lines` are those that a warp touches from one access to the next, `reads_per_wait` the reads
     that it makes before it waits for them.
-    `moving_share` is the share of the requests that touch other sectors than the warp's request before.
+    `moving_share` is the share of the requests that touch other sectors than the warp's request before,
+    `fresh_shares` the shares of the sectors that the group has not touched at its last requests there,
+    by `FRESH_DISTANCES`.
     `repeated_lines` are those that a CPU fetches if it keeps nothing: a line per access, but for repeated
     ones. `jumping_share` is the share of them that its prefetchers do not foresee, `lattice_bytes` the
     distance at whose multiples most of them lie, 0 if there is none.
@@ -42,6 +44,7 @@ class Traffic:
     steps: float
     step_lines: float
     moving_share: float
+    fresh_shares: tuple[float, ...]
     contention: float
     accesses: float
     new_share: float

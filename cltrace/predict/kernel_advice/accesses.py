@@ -80,6 +80,7 @@ def _coalesced(site: AccessSite, machine: Machine) -> AccessSite:
         partial_sectors=0.0,
         moving_requests=requests if site.access is Access.READ else site.moving_requests,
         step_share=1.0,
+        fresh_shares=(1.0, 1.0, 1.0),
         pattern=Pattern.CONTIGUOUS,
         stride_bytes=site.access_bytes,
     )

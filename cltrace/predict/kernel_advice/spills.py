@@ -104,6 +104,7 @@ def _sites(counts: KernelCounts, move: SpillMoves) -> Iterator[AccessSite]:
             partial_sectors=0.0,
             moving_requests=requests.value,
             step_share=1.0,
+            fresh_shares=(1.0, 1.0, 1.0),
             jumping_requests=0.0,
             jump_bytes=0,
             lane_share=1.0,
