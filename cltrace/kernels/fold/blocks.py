@@ -43,6 +43,7 @@ from cltrace.kernels.fold.memory_order import MemoryOrder
 from cltrace.kernels.fold.predicated_blocks import blocks_in_line, find_predicated_groups
 from cltrace.kernels.fold.predicated_selects import find_predicated_selects
 from cltrace.kernels.fold.private_memory import find_private_memory_sites
+from cltrace.kernels.fold.repeated_reads import find_repeated_reads
 from cltrace.kernels.fold.shared_atomics import find_shared_atomics, find_summable_atomics
 from cltrace.kernels.fold.three_inputs import ThreeInputs
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
@@ -84,6 +85,8 @@ def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
         private = find_private_memory_sites(kernel, loops)
         shared = find_shared_atomics(kernel)
         literals = find_literal_reads(kernel, values, loops)
+        repeated = find_repeated_reads(kernel, loops)
+        literals = LiteralReads(literals.sites | repeated.sites, literals.values | repeated.values)
     blocks = _Folding(kernel, values, machine, loops, private, literals.values).blocks()
     atomics = find_summable_atomics(kernel)
     return FoldedKernel(blocks, private, shared, atomics, literals.sites)
