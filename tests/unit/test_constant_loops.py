@@ -138,3 +138,48 @@ def test_remainders_by_doubled_counters_are_masks(last: str, divides: bool) -> N
     buffers = [BufferArgument(4 << 12)] * 2
     found = count(parse(source), "sums", (4096,), (256,), buffers)
     assert any(row.cost is CostClass.INT_DIVIDE for row in found.folded) == divides
+
+
+SORTED = """__kernel void k(__global const float *a, __global float *c, int n) {
+    float own[9];
+    int x = get_global_id(0), filled = 0;
+    for (int y = x - 1; y <= x + 1; ++y)
+        for (int z = x - 1; z <= x + LAST; ++z) own[filled++] = a[y * n + z];
+    for (int i = 1; i < filled; ++i)
+        for (int j = i; j > 0 && own[j - 1] > own[j]; --j) {
+            float larger = own[j - 1]; own[j - 1] = own[j]; own[j] = larger;
+        }
+    c[x] = own[4];
+}"""
+
+
+@pytest.mark.parametrize(("last", "is_register"), [("1", True), ("n", False)])
+def test_a_window_that_is_sorted_by_insertion_stays_in_registers(
+    last: str, *, is_register: bool
+) -> None:
+    """Neither end of the window is a constant, and the sort ends before its counters do."""
+    source = SORTED.replace("LAST", last).replace("i < filled", "i < 9")
+    buffers = [BufferArgument(1 << 16)] * 2
+    counts = count(parse(source), "k", (1024,), (64,), [*buffers, 1])
+    private = [site.is_register for site in counts.sites if site.space == "private"]
+    assert all(private) == is_register
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "trips"),
+    [
+        ("int x = n - 2", "x <= n + 2", 5),
+        ("int x = n", "x < n + 7", 7),
+        ("long x = n + 3", "x > n - 3L", None),
+        ("int x = n", "x < 2 * n", None),
+        ("uint x = n - 2u", "x <= n + 2u", None),
+    ],
+)
+def test_trips_between_ends_a_known_distance_apart(
+    first: str, last: str, trips: int | None
+) -> None:
+    source = loop(f"{first}; {last}; ++x", "c[x] = a[x];")
+    kernel = analyse_kernel(parse(source), "k", CodeForm.OPTIMISED).full_kernel
+    unrolled = find_unrolled_loops(kernel, Machine())
+    whole = [each.trips for each in unrolled.values() if each.is_whole]
+    assert whole == ([] if trips is None else [trips])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cltrace.kernels import BufferArgument, ImageArgument, KernelCounts, count, parse
-from cltrace.kernels.counts.records import AccessSite
+from cltrace.kernels.counts.records import AccessSite, Pattern
 
 WIDTH, HEIGHT = 256, 64
 ITEMS = WIDTH * HEIGHT
@@ -125,3 +125,34 @@ def test_unknown_places_in_a_private_variable_are_among_those_in_use() -> None:
     # Eight lanes of a sector at one of two places meet it, at one of 64 seldom.
     assert sectors(2) < 9
     assert sectors(64) > 25
+
+
+GUARDED = """
+__kernel void guarded(__global const int *flags, __global const float *in, __global float *out, int n) {
+    int i = get_global_id(0), near[3];
+    if (flags[i] & 1) return;
+    near[0] = i; near[1] = i + n; near[2] = i + 2 * n;
+    OVERWRITE
+    float sum = 0;
+    for (int k = 0; k < n; ++k) sum += in[near[k % 3]];
+    out[i] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("overwrite", "is_assumed"),
+    [("", False), ("if (flags[i] & 2) near[1] = i + 1;", True), ("near[1] = flags[i];", True)],
+)
+def test_a_private_variable_that_is_set_behind_a_guard_is_known(
+    overwrite: str, *, is_assumed: bool
+) -> None:
+    """All work-items that come to the reads have set it, whoever they are."""
+    buffers = [BufferArgument(4 * ITEMS), BufferArgument(16 * ITEMS), BufferArgument(4 * ITEMS)]
+    source = GUARDED.replace("OVERWRITE", overwrite)
+    counts = count(parse(source), "guarded", (ITEMS,), (64,), [*buffers, 64])
+    reads = [site for site in counts.sites if site.memory == "in"]
+    assert {site.is_assumed for site in reads} == {is_assumed}
+    if not is_assumed:
+        # Half of the lanes, any of them, touch the sectors that all would: not some at random places.
+        assert {site.pattern for site in reads} == {Pattern.RUNS}

@@ -12,6 +12,7 @@ from cltrace.kernels.counts.scaling import ScaledSample
 from cltrace.kernels.execute.state import Site
 from cltrace.kernels.fold import FoldedKernel
 from cltrace.kernels.ir.types import LOCAL, PRIVATE, SPACE_NAMES
+from cltrace.kernels.machine import Machine
 
 _MIN_USED_SHARE: Final = 0.5
 """Minimum used share of the moved sectors for the pattern `RUNS`."""
@@ -76,7 +77,7 @@ def _build_site(
         jumping_requests=estimates[SiteColumn.JUMPING_REQUESTS].value,
         jump_bytes=sample.run.observer.jump_bytes(site.number),
         lane_share=sample.item_steps.lane_share(site.block),
-        pattern=_classify_pattern(stride, site, estimates, sample.task.machine.sector_bytes),
+        pattern=_classify_pattern(stride, site, estimates, sample.task.machine),
         stride_bytes=stride if isinstance(stride, int) else None,
         contention=_contention(sample, site, estimates),
         footprint=footprint,
@@ -122,16 +123,16 @@ def _estimate_columns(
 
 
 def _classify_pattern(
-    stride: object, site: Site, estimates: Mapping[SiteColumn, Estimate], sector_bytes: int
+    stride: object, site: Site, estimates: Mapping[SiteColumn, Estimate], machine: Machine
 ) -> Pattern:
     if stride is VARYING_STRIDE or not isinstance(stride, int):
         accessed_bytes = estimates[SiteColumn.ACCESSES].value * site.access_bytes
-        moved_bytes = estimates[SiteColumn.SECTORS].value * sector_bytes
-        return (
-            Pattern.RUNS
-            if moved_bytes and accessed_bytes >= _MIN_USED_SHARE * moved_bytes
-            else Pattern.SCATTERED
-        )
+        moved_bytes = estimates[SiteColumn.SECTORS].value * machine.sector_bytes
+        # Lanes that leave some of their neighbours out touch no more lines than all of them would.
+        lines = 1 + machine.warp_width * site.access_bytes / machine.line_bytes
+        is_dense = estimates[SiteColumn.LINES].value <= lines * estimates[SiteColumn.REQUESTS].value
+        is_run = is_dense or accessed_bytes >= _MIN_USED_SHARE * moved_bytes
+        return Pattern.RUNS if moved_bytes and is_run else Pattern.SCATTERED
     if stride == 0:
         return Pattern.UNIFORM
     return Pattern.CONTIGUOUS if abs(stride) == site.access_bytes else Pattern.STRIDED

@@ -113,6 +113,9 @@ class _TaintAnalysis:
         """The blocks that run or not as a tainted branch decides."""
         self._loops: set[int] = set()
         """The loops with an unknown trip count."""
+        self._conditional_writes: dict[Root, set[int]] = {}
+        """By private variable, the blocks that write known values into it, if they run."""
+        self._behind: dict[int, frozenset[int]] = {}
 
     def run(self) -> Taint:
         """Propagate taint until nothing changes, and return it."""
@@ -142,7 +145,9 @@ class _TaintAnalysis:
         )
 
     def _size(self) -> int:
-        return sum(map(len, (self._slots, self._untainted_within, self._memory, self._blocks)))
+        writes = sum(map(len, self._conditional_writes.values()))
+        parts = (self._slots, self._untainted_within, self._memory, self._blocks)
+        return writes + sum(map(len, parts))
 
     def _is_tainted(self, slots: Iterable[int], block: int) -> bool:
         return reaches_block(slots, block, self._slots, self._untainted_within)
@@ -194,17 +199,42 @@ class _TaintAnalysis:
         for number, instruction in self._dependencies.instructions:
             is_tainted = self._is_tainted(_deciding_operands(instruction), number)
             if not is_tainted:
-                is_tainted = self._reads_unknown(instruction)
+                is_tainted = self._reads_unknown(instruction, number)
             if is_tainted and result_of(instruction) >= 0:
                 self._slots.add(result_of(instruction))
-            if is_tainted or number in self._conditional:
-                self._memory |= self._dependencies.writes(instruction)
+            written = self._dependencies.writes(instruction)
+            if is_tainted:
+                self._memory |= written
+            elif number in self._conditional:
+                self._write_conditionally(written, number)
 
-    def _reads_unknown(self, instruction: Instruction) -> bool:
+    def _write_conditionally(self, roots: Iterable[Root], block: int) -> None:
+        """Note writes of known values that take place or not."""
+        for root in roots:
+            if isinstance(root, str) and root.startswith("%"):
+                self._conditional_writes.setdefault(root, set()).add(block)
+            else:
+                self._memory.add(root)
+
+    def _reads_unknown(self, instruction: Instruction, block: int) -> bool:
         read = self._dependencies.reads(instruction)
         if not read:
             return False
-        return bool(self._memory) if UNKNOWN_ROOT in read else not self._memory.isdisjoint(read)
+        if UNKNOWN_ROOT in read:
+            return bool(self._memory or self._conditional_writes)
+        return not self._memory.isdisjoint(read) or any(
+            not self._is_behind(block, write)
+            for root in read
+            for write in self._conditional_writes.get(root, ())
+        )
+
+    def _is_behind(self, block: int, write: int) -> bool:
+        """Return True if all paths to a block lead through another one, which has then run as well."""
+        if write not in self._behind:
+            entry = self._graph.order[0]
+            around = blocks_on_paths(self._graph, entry, {write}) if entry != write else frozenset()
+            self._behind[write] = frozenset(self._graph.order) - around | {write}
+        return block in self._behind[write]
 
 
 def leaves_loop(graph: Graph, block: int) -> bool:
