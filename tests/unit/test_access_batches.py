@@ -130,5 +130,5 @@ def test_accesses_at_moved_addresses_count_as_much_together_as_one_by_one(
     together.count()
     assert (together.counters == single.counters).all()
     assert by_trip(together) == by_trip(single)
-    assert together.step_share(0) == single.step_share(0)
+    assert together.step_sectors(0).share == single.step_sectors(0).share
     assert together.jump_bytes(0) == single.jump_bytes(0)

@@ -100,13 +100,9 @@ class AccessBatch:
         self._jumps = Jumps()
         self._step_sectors = [StepSectors(groups) for _ in sites]
 
-    def step_share(self, site: int) -> float:
-        """Return the share of a site's sectors that differ between the warps of a group at one access."""
-        return self._step_sectors[site].share
-
-    def fresh_shares(self, site: int) -> tuple[float, ...]:
-        """Return the shares of these sectors that the group did not touch at accesses before."""
-        return self._step_sectors[site].fresh_shares
+    def step_sectors(self, site: int) -> StepSectors:
+        """Return the sectors of a site that the warps of a group touch together."""
+        return self._step_sectors[site]
 
     def jump_bytes(self, site: int) -> int:
         """Return the greatest common divisor of a site's jumps on a CPU, 0 without any."""

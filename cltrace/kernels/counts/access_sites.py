@@ -17,6 +17,9 @@ from cltrace.kernels.machine import Machine
 _MIN_USED_SHARE: Final = 0.5
 """Minimum used share of the moved sectors for the pattern `RUNS`."""
 
+_Wave = tuple[GroupExecution | None, int]
+"""A sample of the groups of one wave, None without one, and their number."""
+
 
 def build_access_sites(
     sample: ScaledSample,
@@ -31,7 +34,7 @@ def build_access_sites(
     """
     sites = sample.task.sliced_kernel.sites
     return tuple(
-        _build_site(sample, sites[number], wave_run, wave_groups, bounds)
+        _build_site(sample, sites[number], (wave_run, wave_groups), bounds)
         for number in site_positions(sample)
     )
 
@@ -48,16 +51,13 @@ def site_positions(sample: ScaledSample) -> Mapping[int, int]:
 
 
 def _build_site(
-    sample: ScaledSample,
-    site: Site,
-    wave_run: GroupExecution | None,
-    wave_groups: int,
-    bounds: ScenarioBounds | None,
+    sample: ScaledSample, site: Site, wave: _Wave, bounds: ScenarioBounds | None
 ) -> AccessSite:
     estimates = _estimate_columns(sample, site, bounds)
     memory, space, size = _accessed_memory(sample.run, site)
-    footprint = _site_footprint(sample, site, wave_run, wave_groups, size, space)
+    footprint = _site_footprint(sample, site, *wave, size, space)
     stride, folded = sample.run.observer.strides[site.number], sample.folded_kernel
+    step_sectors = sample.run.observer.step_sectors(site.number)
     return AccessSite(
         place=site.place,
         memory=memory,
@@ -72,8 +72,8 @@ def _build_site(
         bank_cycles=estimates[SiteColumn.BANK_CYCLES],
         partial_sectors=estimates[SiteColumn.PARTIAL_SECTORS].value,
         moving_requests=estimates[SiteColumn.MOVING_REQUESTS].value,
-        step_share=sample.run.observer.step_share(site.number),
-        fresh_shares=sample.run.observer.fresh_shares(site.number),
+        step_share=step_sectors.share,
+        fresh_shares=step_sectors.fresh_shares,
         jumping_requests=estimates[SiteColumn.JUMPING_REQUESTS].value,
         jump_bytes=sample.run.observer.jump_bytes(site.number),
         lane_share=sample.item_steps.lane_share(site.block),

@@ -28,6 +28,23 @@ _SELECTS: Final = 1 << 32
 """Key of the visits of slot 0, beyond those of all sites."""
 
 
+class _Extents:
+    """How far known accesses to private variables have gone: the bytes from the begin of each one."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, int] = {}
+
+    def note(self, address: Value, access_bytes: int) -> None:
+        """Note an access of lanes."""
+        furthest = int(np.max(address))
+        number, offset = furthest >> SHIFT, furthest & ((1 << SHIFT) - 1)
+        self._ends[number] = max(self._ends.get(number, 0), offset + access_bytes)
+
+    def of(self, number: int, size_bytes: int) -> int:
+        """Return how far a variable has been accessed; all of it if it has not been."""
+        return self._ends.get(number, size_bytes)
+
+
 class ScenarioRedirection:
     """A redirection for one execution, which supplies unknown values according to a scenario."""
 
@@ -45,8 +62,7 @@ class ScenarioRedirection:
         self._visits: dict[int, int] = {}
         self._shorter_targets: dict[int, int] = {}
         """By block, the number of the branch target with less code."""
-        self._extents: dict[int, int] = {}
-        """By private variable, the bytes from its begin up to the furthest known access so far."""
+        self._extents = _Extents()
         self._trips: dict[int, NDArray[np.int64]] = {}
         self._exits = {block: find_exits(sliced_kernel, block) for block in sliced_kernel.blocks}
         self._guards = {
@@ -60,7 +76,7 @@ class ScenarioRedirection:
         Where neighbours differ by known distances, they are moved as a whole. Known addresses stay.
         """
         if site not in self._unknowns.sites:
-            self._note_extent(site, address)
+            self._extents.note(address, self._prepared.sites[site].access_bytes)
             return address
         visit = self._visits[site] = self._visits.get(site, 0) + 1
         if type(address) is not np.ndarray:
@@ -75,13 +91,6 @@ class ScenarioRedirection:
             moved[mask] = self._move(site, visit, address[mask], part, memory)
         return moved
 
-    def _note_extent(self, site: int, address: Value) -> None:
-        """Note how far a known access to a private variable goes."""
-        furthest = int(np.max(address))
-        number, offset = furthest >> SHIFT, furthest & ((1 << SHIFT) - 1)
-        end = offset + self._prepared.sites[site].access_bytes
-        self._extents[number] = max(self._extents.get(number, 0), end)
-
     def _move(self, site: int, visit: int, address: Value, lanes: Lanes, memory: Memory) -> Value:
         """Return addresses within the one object that the lanes point into."""
         first = int(_object_numbers(address).flat[0])
@@ -89,7 +98,7 @@ class ScenarioRedirection:
             return address
         size = self._prepared.sites[site].access_bytes
         # Unknown places in a private variable are among those that the work-item has set before.
-        extent = self._extents.get(first, memory.objects[first].size_bytes)
+        extent = self._extents.of(first, memory.objects[first].size_bytes)
         num_positions = extent // max(size, 1)
         if num_positions < 1:
             return address

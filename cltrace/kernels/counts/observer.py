@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cltrace.kernels.counts.access_batch import AccessBatch, BatchMark, SiteColumn
 from cltrace.kernels.counts.lane_tally import LaneTally
 from cltrace.kernels.counts.private_places import WORD_BYTES, find_private_places
+from cltrace.kernels.counts.step_sectors import StepSectors
 from cltrace.kernels.counts.touched_sectors import TouchedSectors
 from cltrace.kernels.execute.lanes import Grid, Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
@@ -199,13 +200,9 @@ class CountObserver(NullObserver):
         """The number of times that each warp ran each block: shape (blocks, warps)."""
         return self._warp_runs
 
-    def step_share(self, site: int) -> float:
-        """Return the share of a site's sectors that differ between the warps of a group at one access."""
-        return self._batch.step_share(site)
-
-    def fresh_shares(self, site: int) -> tuple[float, ...]:
-        """Return the shares of these sectors that the group did not touch at accesses before."""
-        return self._batch.fresh_shares(site)
+    def step_sectors(self, site: int) -> StepSectors:
+        """Return the sectors of a site that the warps of a group touch together."""
+        return self._batch.step_sectors(site)
 
     def jump_bytes(self, site: int) -> int:
         """Return the greatest common divisor of a site's jumps on a CPU, 0 without any."""

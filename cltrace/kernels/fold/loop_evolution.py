@@ -12,6 +12,7 @@ from cltrace.kernels.builtins.table import find_builtin
 from cltrace.kernels.flow.canonical_loops import CanonicalLoop
 from cltrace.kernels.flow.loops import Graph
 from cltrace.kernels.fold.invariant_calls import stays_in_loops
+from cltrace.kernels.fold.signed_sums import SIGNED, SignedSums
 from cltrace.kernels.ir.instructions import (
     Binary,
     Branch,
@@ -56,8 +57,6 @@ _PREDICATES: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "ugt": operator.gt,
     "uge": operator.ge,
 }
-_SIGNED: Final = frozenset({"slt", "sle", "sgt", "sge"})
-"""Predicates of signed numbers."""
 
 
 class Evolution(IntEnum):
@@ -161,6 +160,10 @@ class LoopEvolution:
         self._cache: dict[int, Evolution] = {}
 
     @cached_property
+    def _sums(self) -> SignedSums:
+        return SignedSums(self._function, is_signed=self.loop.comparison.predicate in SIGNED)
+
+    @cached_property
     def _inside(self) -> Mapping[int, Instruction]:
         return {
             result_of(item): item
@@ -194,16 +197,13 @@ class LoopEvolution:
         return None if following is None else self._constant_step(slot, following) or None
 
     def trips(self) -> int | None:
-        """Return the trips of the loop per entry, None if they are not constant, or too many.
-
-        Neither end need be a constant: a window from `x - 2` to `x + 2` has five trips, if signed.
-        """
+        """Return the trips of the loop per entry, None if they are not constant, or too many."""
         comparison = self.loop.comparison
         for moving, bound, is_left in (
             (comparison.left, comparison.right, True),
             (comparison.right, comparison.left, False),
         ):
-            end, limit = self._signed_sum(bound)
+            end, limit = self._sums.of(bound)
             for phi, following in self.loop.affine:
                 step, begin = self._constant_step(phi, following), self._begin(phi)
                 if moving in {phi, following} and step and begin is not None and begin[0] == end:
@@ -319,38 +319,13 @@ class LoopEvolution:
             case _:
                 return 0
 
-    @cached_property
-    def _all(self) -> Mapping[int, Instruction]:
-        return {
-            result_of(item): item for block in self._function.blocks for item in block.instructions
-        }
-
-    def _signed_sum(self, slot: int) -> tuple[int | None, int]:
-        """Return the value and the constant whose sum a value is; no value for a constant.
-
-        Sums that are compared as signed numbers are sums of such, whose overflow is not defined.
-        """
-        constant, is_signed = 0, self.loop.comparison.predicate in _SIGNED
-        while slot not in self._constants:
-            match self._all.get(slot):
-                case Binary(_, "add" | "sub" as operator, _, left, right) as item if (
-                    right in self._constants and (is_signed or item.is_signed)
-                ):
-                    sign = 1 if operator == "add" else -1
-                    slot, constant = left, constant + sign * self._constants[right]
-                case Convert(_, "sext", _, _, operand) | Copy(_, _, operand):
-                    slot = operand
-                case _:
-                    return slot, constant
-        return None, constant + self._constants[slot]
-
     def _begin(self, slot: int) -> tuple[int | None, int] | None:
         """Return the value and the constant whose sum a phi of the header begins with."""
         for phi in self._function.blocks[self.loop.header].phis:
             if phi.result == slot:
                 outside = [value for block, value in phi.incoming if block not in self.blocks]
                 if len(outside) == 1:
-                    return self._signed_sum(outside[0])
+                    return self._sums.of(outside[0])
         return None
 
     def instructions(self) -> Iterator[Instruction]:
