@@ -29,7 +29,7 @@ _SELECTS: Final = 1 << 32
 
 
 class _Extents:
-    """How far known accesses to private variables have gone: the bytes from the begin of each one."""
+    """Extents of private variables: the bytes from the begin of each to its furthest known access."""
 
     def __init__(self) -> None:
         self._ends: dict[int, int] = {}
