@@ -130,7 +130,8 @@ def _classify_pattern(
         moved_bytes = estimates[SiteColumn.SECTORS].value * machine.sector_bytes
         # Lanes that leave some of their neighbours out touch no more lines than all of them would.
         lines = 1 + machine.warp_width * site.access_bytes / machine.line_bytes
-        is_dense = estimates[SiteColumn.LINES].value <= lines * estimates[SiteColumn.REQUESTS].value
+        most = 0.0 if machine.has_item_loops else lines * estimates[SiteColumn.REQUESTS].value
+        is_dense = 0.0 < estimates[SiteColumn.LINES].value <= most
         is_run = is_dense or accessed_bytes >= _MIN_USED_SHARE * moved_bytes
         return Pattern.RUNS if moved_bytes and is_run else Pattern.SCATTERED
     if stride == 0:
