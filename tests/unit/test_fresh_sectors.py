@@ -2,7 +2,7 @@
 
 import pytest
 
-from cltrace.kernels import BufferArgument, KernelCounts, count, parse
+from cltrace.kernels import Argument, BufferArgument, KernelCounts, count, parse
 from cltrace.kernels.counts.workloads import machine_of
 from cltrace.kernels.demand.launch import demand_of
 from cltrace.predict.models.overlap import OVERLAP
@@ -36,7 +36,7 @@ __kernel void corners(__global const float4 *in, __global float4 *out, int n, in
 
 def counted(kernel: str, n: int = 16) -> KernelCounts:
     buffers = [BufferArgument(16 * (WIDTH + n) * (HEIGHT + 2 * n))] * 2
-    arguments = [*buffers, n, WIDTH]
+    arguments: list[Argument] = [*buffers, n, WIDTH]
     machine = machine_of(H200.device)
     return count(parse(SUMS), kernel, (WIDTH, HEIGHT), (256, 1), arguments, machine=machine)
 

@@ -50,16 +50,16 @@ def test_weights_stay_in_registers() -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("weight", "store", "trips"),
     [
-        {"weight": "9 * c + 3 * y + x"},  # other weights in each trip
-        {"store": "out[i + c] = sum;"},  # which may be the weights
-        {"trips": "width"},  # a loop that is not unrolled wholly
-        {"trips": "32"},  # more than there are registers
+        ("9 * c + 3 * y + x", "", "3"),  # other weights in each trip
+        ("3 * y + x", "out[i + c] = sum;", "3"),  # which may be the weights
+        ("3 * y + x", "", "width"),  # a loop that is not unrolled wholly
+        ("3 * y + x", "", "32"),  # more than there are registers
     ],
 )
-def test_other_reads_are_made_in_each_trip(options: dict[str, str]) -> None:
-    counts = counted(**options)
+def test_other_reads_are_made_in_each_trip(weight: str, store: str, trips: str) -> None:
+    counts = counted(weight=weight, store=store, trips=trips)
     assert [site.is_register for site in counts.sites if site.memory == "weights"] == [False]
 
 
