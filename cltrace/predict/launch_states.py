@@ -53,7 +53,8 @@ class LaunchStates:
     def arrivals_of(self, launch_ids: Sequence[int]) -> Sequence[Arrival]:
         """Return the states at the calls of launches; of many calls, some that are evenly spaced."""
         calls = [call for launch_id in launch_ids for call in self.arrivals.get(launch_id, ())]
-        return calls[:: len(calls) // _MAX_CALLS + 1] or (STEADY,)
+        # An odd distance: programs that do two things in turn show both.
+        return calls[:: len(calls) // _MAX_CALLS + 1 | 1] or (STEADY,)
 
 
 def _warm_votes(

@@ -71,3 +71,38 @@ def test_a_store_through_restrict_pointers_is_elsewhere() -> None:
 def test_a_cpu_reads_them_again() -> None:
     counts = counted(machine=Machine(warp_width=1, item_loops=ItemLoops.LOOPS))
     assert [site.is_register for site in counts.sites if site.memory == "weights"] == [False]
+
+
+CHANGED = """
+__kernel void changed(__global const float *in, __global float *out, int n) {
+    __local float line[256 + 2];
+    float own[4] = {0, 0, 0, 0}, sum = 0;
+    int i = get_local_id(0);
+    line[i] = in[i];
+    for (int t = 0; t < n; ++t) { BODY }
+    out[i] = sum + line[i] + own[0];
+}
+"""
+BODIES = {
+    "in place": "for (int k = 1; k < 5; ++k) line[i + k] = 0.5f * (line[i + k - 1] + line[i + k + 1]);",
+    "vector": "vstore4((float4)(t), 0, own); for (int k = 0; k < 4; ++k) sum += own[k] * in[k];",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_what_the_loop_changes_is_read_again(body: str) -> None:
+    buffers = [BufferArgument(4 * 1024)] * 2
+    counts = count(
+        parse(CHANGED.replace("BODY", BODIES[body])),
+        "changed",
+        (256,),
+        (256,),
+        [*buffers, CHANNELS],
+    )
+    operations = sum(
+        row.warp_total
+        for row in counts.folded
+        if row.cost in (CostClass.FLOAT_MULTIPLY, CostClass.FLOAT_MULTIPLY_ADD)
+    )
+    assert operations / counts.warps >= 4 * CHANNELS
+    assert not [site for site in counts.sites if site.memory == "line" and site.is_register]

@@ -156,3 +156,50 @@ def test_a_private_variable_that_is_set_behind_a_guard_is_known(
     if not is_assumed:
         # Half of the lanes, any of them, touch the sectors that all would: not some at random places.
         assert {site.pattern for site in reads} == {Pattern.RUNS}
+
+
+@pytest.mark.parametrize("radius", [float("inf"), float("nan")])
+def test_ends_that_are_no_numbers_have_a_usual_number_of_trips(radius: float) -> None:
+    source = WINDOW.replace("FIRST", "floor(at - radius)").replace("LAST", "floor(at + radius)")
+    buffers = [BufferArgument(4 * ITEMS)] * 2
+    counts = count(parse(source), "window", (ITEMS,), (64,), [*buffers, ITEMS, np.float32(radius)])
+    assert counts.loops[0].trips.value == pytest.approx(16, abs=1.1)
+
+
+HASHED = """
+__kernel void hashed(__global const uint *in, __global float *out) {
+    uint h = in[get_global_id(0)];
+    ROUNDS
+    int last = h & 15;
+    float sum = 0;
+    for (int j = 0; j < last; ++j) sum += out[j];
+    out[get_global_id(0)] = sum;
+}
+"""
+
+
+def test_hashes_are_looked_through_once() -> None:
+    rounds = "h ^= h << 13; h ^= h >> 17; h = h * 5 + (h << 5); h += h;" * 12
+    buffers = [BufferArgument(4 * ITEMS)] * 2
+    counts = count(parse(HASHED.replace("ROUNDS", rounds)), "hashed", (ITEMS,), (64,), buffers)
+    assert counts.loops[0].trips.value == pytest.approx(16, abs=1.1)
+
+
+WRITTEN = """
+__kernel void written(__global const int *places, __global int *out) {
+    int own[64], i = get_global_id(0), sum = 0;
+    own[0] = i;
+    for (int k = 0; k < 64; ++k) own[places[i + k] & 63] = k;
+    for (int k = 0; k < 64; ++k) sum += own[places[i + k] & 63];
+    out[i] = sum;
+}
+"""
+
+
+def test_places_that_are_written_are_in_use() -> None:
+    buffers = [BufferArgument(4 * (ITEMS + 64)), BufferArgument(4 * ITEMS)]
+    counts = count(parse(WRITTEN), "written", (ITEMS,), (64,), buffers)
+    assumed = [site for site in counts.sites if site.space == "private" and site.is_assumed]
+    assert len(assumed) == 2
+    for site in assumed:
+        assert site.sectors.value / site.requests.value > 20

@@ -23,6 +23,7 @@ _MAX_TRIPS: Final = 4096
 _EQUAL: Final = frozenset({"eq", "oeq", "ueq"})
 _UNEQUAL: Final = frozenset({"ne", "one", "une"})
 _UP_TO: Final = frozenset({"sle", "ule", "sge", "uge", "ole", "oge"})
+_STRICT: Final = frozenset({"slt", "ult", "sgt", "ugt", "olt", "ogt"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def _trips_between(
             is_tested_first = (
                 leaving == loop.header and len(kernel.graph.loops[loop.number].blocks) > 1
             )
-            count = math.floor(trips + 0.5) + (not is_tested_first)
+            count = trips + (not is_tested_first)
             yield loop.number, min(max(count, 1), _MAX_TRIPS)
 
 
@@ -87,15 +88,15 @@ def _numbers(kernel: PreparedKernel, arguments: Sequence[Argument]) -> Mapping[i
     """Return the values of a kernel that are numbers: constants, and arguments."""
     numbers: dict[int, float] = {}
     for item in kernel.function.constants:
-        if isinstance(item.value, int | float):
+        if isinstance(item.value, int | float) and math.isfinite(item.value):
             numbers[item.slot] = float(item.value)
     for parameter, argument in zip(kernel.function.parameters, arguments, strict=False):
-        if isinstance(argument, int | float | np.number):
+        if isinstance(argument, int | float | np.number) and np.isfinite(argument):
             numbers[parameter.slot] = float(argument)
     return numbers
 
 
-def _trips_of(loop: CanonicalLoop, kernel: PreparedKernel, forms: LinearForms) -> float | None:
+def _trips_of(loop: CanonicalLoop, kernel: PreparedKernel, forms: LinearForms) -> int | None:
     """Return how often a loop goes on at its test; None where that depends on more than numbers."""
     comparison, following = loop.comparison, dict(loop.affine)
     distance = forms.of(comparison.right).plus(forms.of(comparison.left), -1.0)
@@ -111,9 +112,20 @@ def _trips_of(loop: CanonicalLoop, kernel: PreparedKernel, forms: LinearForms) -
             continue
         distance = distance.plus(counter.plus(forms.of(first[0]), -1.0), times)
         if distance.is_number:
-            trips = (distance.low + distance.high) / 2 / (times * step.low)
-            return trips + (comparison.predicate in _UP_TO and loop.continues_when)
+            return _count(loop, distance, times * step.low)
     return None
+
+
+def _count(loop: CanonicalLoop, distance: LinearForm, step: float) -> int | None:
+    """Return how often a counter goes on that has a distance to go; None for too large numbers."""
+    steps = (distance.low + distance.high) / 2 / step
+    if not math.isfinite(steps):
+        return None
+    predicate = loop.comparison.predicate
+    is_up_to = predicate in (_UP_TO if loop.continues_when else _STRICT)
+    if distance.low < distance.high:
+        return round(steps + is_up_to)
+    return math.floor(steps) + 1 if is_up_to else math.ceil(steps)
 
 
 def _segment_trips(

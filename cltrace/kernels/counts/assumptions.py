@@ -35,14 +35,20 @@ class _Extents:
         self._ends: dict[int, int] = {}
 
     def note(self, address: Value, access_bytes: int) -> None:
-        """Note an access of lanes."""
-        furthest = int(np.max(address))
-        number, offset = furthest >> SHIFT, furthest & ((1 << SHIFT) - 1)
-        self._ends[number] = max(self._ends.get(number, 0), offset + access_bytes)
+        """Note an access of lanes at known addresses."""
+        numbers = np.atleast_1d(_object_numbers(address))
+        offsets = np.atleast_1d(np.asarray(address, np.int64)) - (numbers << SHIFT)
+        for number in np.unique(numbers).tolist():
+            end = int(offsets[numbers == number].max()) + access_bytes
+            self._ends[number] = max(self._ends.get(number, 0), end)
 
-    def of(self, number: int, size_bytes: int) -> int:
+    def note_all(self, number: int) -> None:
+        """Note that a variable is written anywhere."""
+        self._ends[number] = 1 << SHIFT
+
+    def of(self, number: int, size_bytes: int, access_bytes: int) -> int:
         """Return how far a variable has been accessed; all of it if it has not been."""
-        return self._ends.get(number, size_bytes)
+        return min(max(self._ends.get(number, size_bytes), access_bytes), size_bytes)
 
 
 class ScenarioRedirection:
@@ -63,6 +69,7 @@ class ScenarioRedirection:
         self._shorter_targets: dict[int, int] = {}
         """By block, the number of the branch target with less code."""
         self._extents = _Extents()
+        self._overwriting = _overwriting_sites(sliced_kernel)
         self._trips: dict[int, NDArray[np.int64]] = {}
         self._exits = {block: find_exits(sliced_kernel, block) for block in sliced_kernel.blocks}
         self._guards = {
@@ -98,7 +105,9 @@ class ScenarioRedirection:
             return address
         size = self._prepared.sites[site].access_bytes
         # Unknown places in a private variable are among those that the work-item has set before.
-        extent = self._extents.of(first, memory.objects[first].size_bytes)
+        if site in self._overwriting:
+            self._extents.note_all(first)
+        extent = self._extents.of(first, memory.objects[first].size_bytes, size)
         num_positions = extent // max(size, 1)
         if num_positions < 1:
             return address
@@ -245,6 +254,16 @@ class ScenarioRedirection:
             return leaves == bool(exits[1])
         exit_target, loop_target = int(np.argmax(exits)), int(np.argmin(exits))
         return np.where(leaves, exit_target, broadcast(loop_target, lanes.count))
+
+
+def _overwriting_sites(kernel: PreparedKernel) -> frozenset[int]:
+    """Return the sites that write private variables at other places than reads."""
+    read = {site.pointer for site in kernel.sites if site.access is Access.READ}
+    return frozenset(
+        site.number
+        for site in kernel.sites
+        if site.space == PRIVATE and site.access is not Access.READ and site.pointer not in read
+    )
 
 
 def _object_numbers(address: Value) -> NDArray[np.int64]:

@@ -13,7 +13,9 @@ from cltrace.kernels.flow.dependencies import DataDependencies
 from cltrace.kernels.flow.taint import Taint
 from cltrace.kernels.ir.instructions import Binary, Call, Convert, Copy, Instruction, Select
 
-_MAX_DEPTH: Final = 64
+_MAX_VALUES: Final = 500
+"""Values that the forms of a kernel are made of; others stand for themselves."""
+_LINEAR: Final = frozenset({"add", "fadd", "sub", "fsub", "mul", "fmul", "shl"})
 _SAME: Final = frozenset({"sext", "zext", "trunc", "sitofp", "uitofp", "fpext", "fptrunc"})
 _TRUNCATING: Final = frozenset({"fptosi", "fptoui"})
 _ROUNDING: Final = {
@@ -66,29 +68,34 @@ class LinearForms:
         self._definitions = dependencies.definitions
         self._numbers = numbers
         self._tainted = taint.slots
+        self._forms: dict[int, LinearForm] = {}
 
-    def of(self, slot: int, depth: int = 0) -> LinearForm:
+    def of(self, slot: int) -> LinearForm:
         """Return the form of a value: the value itself if it is not a sum of others."""
         if slot in self._numbers:
             return LinearForm({}, self._numbers[slot], self._numbers[slot])
         item = self._definitions.get(slot)
-        form = self._form(item, depth + 1) if item is not None and depth < _MAX_DEPTH else None
-        return form if form is not None else LinearForm({slot: 1.0})
+        if slot not in self._forms and item is not None and len(self._forms) < _MAX_VALUES:
+            self._forms[slot] = LinearForm({slot: 1.0})  # of a value that needs itself
+            form = self._form(item)
+            if form is not None:
+                self._forms[slot] = form
+        return self._forms.get(slot, LinearForm({slot: 1.0}))
 
-    def _form(self, item: Instruction, depth: int) -> LinearForm | None:
+    def _form(self, item: Instruction) -> LinearForm | None:
         match item:
-            case Binary(_, operator, _, left, right):
-                return self._binary(operator, self.of(left, depth), self.of(right, depth))
+            case Binary(_, operator, _, left, right) if operator in _LINEAR:
+                return self._binary(operator, self.of(left), self.of(right))
             case Convert(_, operator, _, _, operand) if operator in _SAME:
-                return self.of(operand, depth)
+                return self.of(operand)
             case Convert(_, operator, _, _, operand) if operator in _TRUNCATING:
-                return self.of(operand, depth).plus(LinearForm({}, *_ROUNDING["trunc"]))
+                return self.of(operand).plus(LinearForm({}, *_ROUNDING["trunc"]))
             case Copy(_, _, operand):
-                return self.of(operand, depth)
+                return self.of(operand)
             case Select(_, _, _, left, right):
-                return self._limited((left, right), depth)
+                return self._limited((left, right))
             case Call():
-                return self._call(item, depth)
+                return self._call(item)
             case _:
                 return None
 
@@ -106,22 +113,22 @@ class LinearForms:
             case _:
                 return None
 
-    def _call(self, call: Call, depth: int) -> LinearForm | None:
+    def _call(self, call: Call) -> LinearForm | None:
         name = _plain_name(call.callee)
         if name in _ROUNDING:
-            return self.of(call.arguments[0], depth).plus(LinearForm({}, *_ROUNDING[name]))
+            return self.of(call.arguments[0]).plus(LinearForm({}, *_ROUNDING[name]))
         if name in _LIMITING:
-            return self._limited(call.arguments, depth)
+            return self._limited(call.arguments)
         if name in ("mad", "fma", "fmuladd"):
-            left, right, added = (self.of(argument, depth) for argument in call.arguments)
+            left, right, added = map(self.of, call.arguments)
             product = self._binary("fmul", left, right)
             return None if product is None else product.plus(added)
         return None
 
-    def _limited(self, operands: Iterable[int], depth: int) -> LinearForm | None:
+    def _limited(self, operands: Iterable[int]) -> LinearForm | None:
         """Return the form of the one operand that is unknown; None where several are, or none."""
         unknown = [operand for operand in operands if operand in self._tainted]
-        return self.of(unknown[0], depth) if len(unknown) == 1 else None
+        return self.of(unknown[0]) if len(unknown) == 1 else None
 
 
 def _plain_name(callee: str) -> str:

@@ -234,7 +234,10 @@ class _TaintAnalysis:
             entry = self._graph.order[0]
             around = blocks_on_paths(self._graph, entry, {write}) if entry != write else frozenset()
             self._behind[write] = frozenset(self._graph.order) - around | {write}
-        return block in self._behind[write]
+        loops = (self._graph.loops[number].blocks for number in self._loops)
+        return block in self._behind[write] and all(
+            block in blocks for blocks in loops if write in blocks
+        )
 
 
 def leaves_loop(graph: Graph, block: int) -> bool:

@@ -56,7 +56,7 @@ class KnownValues:
         self._written = frozenset(
             variable
             for item in self._instructions
-            for pointer in _written_pointers(item)
+            for pointer in written_pointers(item)
             for variable in self._variables.get(pointer, ())
         )
 
@@ -136,17 +136,22 @@ class KnownValues:
         """
         graph = self._kernel.graph
         loop = graph.loop_of[block]
-        if loop < 0 or block in self._headers:
+        if loop < 0 or block in self._headers or len(phi.incoming) != 2:
             return False
         inside = graph.loops[loop].blocks
-        for number, _ in phi.incoming:
-            branch = self._kernel.function.blocks[number].terminator
-            if isinstance(branch, Branch) and block in (branch.then, branch.otherwise):
-                return self._block_of.get(branch.condition, block) not in inside
-        return False
+        # An inner loop comes to the phi by its last test, which decides nothing else.
+        ends = [
+            self._kernel.function.blocks[number].terminator
+            for number, _ in phi.incoming
+            if graph.loop_of[number] == loop
+        ]
+        conditions = [branch.condition for branch in ends if isinstance(branch, Branch)]
+        return bool(conditions) and all(
+            self._block_of.get(condition, block) not in inside for condition in conditions
+        )
 
 
-def _written_pointers(item: Instruction) -> tuple[int, ...]:
+def written_pointers(item: Instruction) -> tuple[int, ...]:
     """Return the operands through which an instruction may write something else than an initialiser."""
     match item:
         case Store():

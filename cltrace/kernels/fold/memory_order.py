@@ -79,6 +79,14 @@ class MemoryOrder:
             for found in places_of(read)
         )
 
+    def may_meet_in_any_trip(self, write: Instruction, read: Instruction) -> bool:
+        """Return True if a write may change what is read, in whatever trips of the loops around both."""
+        return any(
+            self._may_share(written, found)
+            for written in places_of(write)
+            for found in places_of(read)
+        )
+
     def passes_barriers(self, loop: LoopEvolution) -> bool:
         """Return True if a loop's reads of global memory may move in front of its barriers.
 
@@ -121,13 +129,21 @@ class MemoryOrder:
                 yield item
 
     def _may_meet(self, write: _Place, read: _Place, loop: LoopEvolution | None) -> bool:
+        if not self._may_share(write, read):
+            return False
+        return self._may_be_two(write, read) or not self._is_apart(write, read, loop)
+
+    def _may_share(self, write: _Place, read: _Place) -> bool:
+        """Return True if two places may be in the same memory."""
         spaces = {write.space, read.space}
         if CONSTANT in spaces or (len(spaces) > 1 and GENERIC not in spaces):
             return False
+        return self._may_be_two(write, read) or bool(self._roots_of(write) & self._roots_of(read))
+
+    def _may_be_two(self, write: _Place, read: _Place) -> bool:
+        """Return True if places may be in the same memory by different roots."""
         written, taken = self._roots_of(write), self._roots_of(read)
-        if any(self._may_overlap(root, other) for root in written for other in taken - {root}):
-            return True
-        return bool(written & taken) and not self._is_apart(write, read, loop)
+        return any(self._may_overlap(root, other) for root in written for other in taken - {root})
 
     def _may_overlap(self, one: Root, other: Root) -> bool:
         """Return True if two different roots may be the same memory."""

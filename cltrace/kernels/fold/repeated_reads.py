@@ -6,16 +6,16 @@ assembler makes of the driver's PTX: of 81 reads of neighbours in a loop of eigh
 four axes, 10 are left.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
-from cltrace.kernels.fold.known_values import KnownValues
+from cltrace.kernels.fold.known_values import KnownValues, written_pointers
 from cltrace.kernels.fold.literal_reads import LiteralReads
 from cltrace.kernels.fold.loop_evolution import is_pure
 from cltrace.kernels.fold.memory_order import MemoryOrder, may_write
 from cltrace.kernels.fold.unrolling import UnrolledLoop
-from cltrace.kernels.ir.instructions import Instruction, Load, Phi, Store
+from cltrace.kernels.ir.instructions import Instruction, Load, Phi
 from cltrace.kernels.ir.types import PRIVATE, size_bytes
 from cltrace.kernels.ir.uses import operands_of, result_of
 
@@ -50,20 +50,22 @@ class _RepeatedReads:
     def within(self, outer: int) -> Mapping[int, Instruction | Phi]:
         """Return the values in wholly unrolled loops of a loop that are the same in each of its trips."""
         graph, function = self._kernel.graph, self._kernel.function
-        inner = [
+        inner = {
             number for number in range(len(graph.loops)) if self._is_whole_within(number, outer)
-        ]
+        }
         blocks = {block for block in graph.loops[outer].blocks if graph.loop_of[block] in inner}
         if not blocks:
             return {}
         inside = {result_of(item) for item in self._instructions(outer)}
         for number in graph.loops[outer].blocks:
             inside.update(phi.result for phi in function.blocks[number].phis)
+        writes = [item for item in self._instructions(outer) if may_write(item)]
+        variables = self._written_variables(outer)
         same: dict[int, Instruction | Phi] = {
             result_of(item): item
             for number in blocks
             for item in function.blocks[number].instructions
-            if result_of(item) >= 0 and self._may_repeat(item, outer)
+            if result_of(item) >= 0 and self._may_repeat(item, writes, variables)
         }
         headers = [graph.loops[number].header for number in inner]
         same |= {phi.result: phi for header in headers for phi in function.blocks[header].phis}
@@ -88,20 +90,28 @@ class _RepeatedReads:
             number = parent
         return False
 
-    def _may_repeat(self, item: Instruction, outer: int) -> bool:
-        """Return True if a result follows from the operands in each trip of a loop."""
+    def _may_repeat(
+        self, item: Instruction, writes: Sequence[Instruction], variables: frozenset[int]
+    ) -> bool:
+        """Return True if a result follows from the operands in each trip of a loop.
+
+        `writes` and `variables` are what the loop writes: memory, and private variables.
+        """
         if not isinstance(item, Load):
             return is_pure(item)
         if item.space == PRIVATE:
             read = self._variables.get(item.pointer, frozenset())
-            written = (
-                self._variables.get(store.pointer, frozenset())
-                for store in self._instructions(outer)
-                if isinstance(store, Store) and store.space == PRIVATE
-            )
-            return bool(read) and all(read.isdisjoint(each) for each in written)
-        writes = filter(may_write, self._instructions(outer))
-        return not any(self._order.holds_back(write, item) for write in writes)
+            return bool(read) and read.isdisjoint(variables)
+        return not any(self._order.may_meet_in_any_trip(write, item) for write in writes)
+
+    def _written_variables(self, loop: int) -> frozenset[int]:
+        """Return the private variables that a loop may write."""
+        return frozenset(
+            variable
+            for item in self._instructions(loop)
+            for pointer in written_pointers(item)
+            for variable in self._variables.get(pointer, ())
+        )
 
     def _instructions(self, loop: int) -> Iterator[Instruction]:
         for number in self._kernel.graph.loops[loop].blocks:

@@ -47,6 +47,7 @@ def changed_span_ns(graph: RunGraph, change: Change) -> int:
                 change.saved_commands,
                 change.overlapped,
                 change.freed,
+                change.followed.ravel(),
             ]
         )
     )

@@ -46,6 +46,8 @@ def arrival_times(arrivals: Sequence[Arrival], constants: Mapping[str, float]) -
 
     `arrivals` are the states at the calls. Of an even number, the mean of the two in the middle.
     """
+    if not arrivals:
+        return ArrivalTimes()
     calls = sorted(
         (_times_of_call(arrival, constants) for arrival in arrivals),
         key=lambda times: times.total_ns,
