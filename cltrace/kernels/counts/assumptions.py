@@ -31,7 +31,9 @@ _SELECTS: Final = 1 << 32
 class _Extents:
     """Extents of private variables: the bytes from the begin of each to its furthest known access."""
 
-    def __init__(self) -> None:
+    def __init__(self, overwriting: frozenset[int]) -> None:
+        """`overwriting` are the sites that write a variable anywhere."""
+        self._overwriting = overwriting
         self._ends: dict[int, int] = {}
 
     def note(self, address: Value, access_bytes: int) -> None:
@@ -42,12 +44,10 @@ class _Extents:
             end = int(offsets[numbers == number].max()) + access_bytes
             self._ends[number] = max(self._ends.get(number, 0), end)
 
-    def note_all(self, number: int) -> None:
-        """Note that a variable is written anywhere."""
-        self._ends[number] = 1 << SHIFT
-
-    def of(self, number: int, size_bytes: int, access_bytes: int) -> int:
-        """Return how far a variable has been accessed; all of it if it has not been."""
+    def of(self, site: int, number: int, size_bytes: int, access_bytes: int) -> int:
+        """Return how far a variable has been accessed at an access; all of it if it has not been."""
+        if site in self._overwriting:
+            self._ends[number] = size_bytes
         return min(max(self._ends.get(number, size_bytes), access_bytes), size_bytes)
 
 
@@ -68,8 +68,7 @@ class ScenarioRedirection:
         self._visits: dict[int, int] = {}
         self._shorter_targets: dict[int, int] = {}
         """By block, the number of the branch target with less code."""
-        self._extents = _Extents()
-        self._overwriting = _overwriting_sites(sliced_kernel)
+        self._extents = _Extents(_overwriting_sites(sliced_kernel))
         self._trips: dict[int, NDArray[np.int64]] = {}
         self._exits = {block: find_exits(sliced_kernel, block) for block in sliced_kernel.blocks}
         self._guards = {
@@ -105,9 +104,7 @@ class ScenarioRedirection:
             return address
         size = self._prepared.sites[site].access_bytes
         # Unknown places in a private variable are among those that the work-item has set before.
-        if site in self._overwriting:
-            self._extents.note_all(first)
-        extent = self._extents.of(first, memory.objects[first].size_bytes, size)
+        extent = self._extents.of(site, first, memory.objects[first].size_bytes, size)
         num_positions = extent // max(size, 1)
         if num_positions < 1:
             return address
