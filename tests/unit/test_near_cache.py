@@ -29,7 +29,7 @@ UNITS = 4
 def read_sectors(source: str, kernel: str, groups: int) -> float:
     items = groups * 256
     machine = Machine(compute_units=UNITS)
-    buffer = BufferArgument(4 * items)
+    buffer = BufferArgument(4 * max(items, 4096))
     arguments = (buffer, buffer, np.int32(4096))
     counts = count(parse(source), kernel, (items,), (256,), arguments, machine=machine)
     demand = demand_of(counts, frozenset())
