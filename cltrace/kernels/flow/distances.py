@@ -13,8 +13,8 @@ from cltrace.kernels.flow.dependencies import DataDependencies
 from cltrace.kernels.flow.taint import Taint
 from cltrace.kernels.ir.instructions import Binary, Call, Convert, Copy, Instruction, Select
 
-_MAX_VALUES: Final = 500
-"""Values that the forms of a kernel are made of; others stand for themselves."""
+_MAX_VALUES: Final = 150
+"""Values that the forms of a kernel are made of, also one of another; others stand for themselves."""
 _LINEAR: Final = frozenset({"add", "fadd", "sub", "fsub", "mul", "fmul", "shl"})
 _SAME: Final = frozenset({"sext", "zext", "trunc", "sitofp", "uitofp", "fpext", "fptrunc"})
 _TRUNCATING: Final = frozenset({"fptosi", "fptoui"})
