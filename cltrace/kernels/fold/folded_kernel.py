@@ -31,7 +31,10 @@ class ReadsAhead:
 
     def _whole_rounds(self, trips: int) -> float:
         bodies, single = divmod(trips, self.copies)
-        rounds, left = divmod(bodies, max(round(self.trips / self.copies), 1))
+        together = self.trips / self.copies
+        if not together.is_integer():
+            return bodies / together + single
+        rounds, left = divmod(bodies, int(together))
         return float(rounds + left + single)
 
 

@@ -11,6 +11,7 @@ from cltrace.kernels.flow.canonical_loops import find_canonical_loops
 from cltrace.kernels.fold.constant_loops import find_constant_loops
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.loop_evolution import Evolution, LoopEvolution, is_pure
+from cltrace.kernels.fold.loop_indices import registers_read_ahead
 from cltrace.kernels.fold.memory_order import (
     NEAR_SPACES,
     MemoryOrder,
@@ -37,8 +38,8 @@ from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.machine import Machine
 
 _REGISTER_BYTES: Final = 4
-_REGISTERS_READ: Final = 16
-"""Registers that a compiler has results of reads arrive in together."""
+_TRIPS_AGAIN: Final = 16
+"""Trips of the body of a loop that is unrolled by 4, and by 4 again."""
 _MAX_SHORT_TRIP: Final = 8.5
 """Operations of a trip up to which a loop is unrolled further than others."""
 _MAX_LENGTH: Final = 64
@@ -53,8 +54,8 @@ class UnrolledLoop:
 
     `is_whole` if these are all of its trips, `is_sequential` if a trip may need what the one before has
     computed, `is_in_step` if work-items wait for each other in each trip, so that trips stay one after
-    another. `is_unrolled_again` is whether a compiler makes further copies of a short body: if no loop is
-    around it, and no work-item waits for others in it. `has_loops` if it has loops inside. `constants`
+    another. `registers_ahead` are those in which reads arrive together where a compiler makes further
+    copies of a short body, 0 where it makes none. `has_loops` if it has loops inside. `constants`
     are the slots whose values are constants in each copy, and `powers` those that are powers of two.
     """
 
@@ -63,7 +64,7 @@ class UnrolledLoop:
     is_whole: bool
     is_sequential: bool
     is_in_step: bool
-    is_unrolled_again: bool
+    registers_ahead: int
     has_loops: bool
     constants: frozenset[int] = frozenset()
     powers: frozenset[int] = frozenset()
@@ -87,7 +88,7 @@ class UnrolledLoop:
             is_whole=is_whole,
             is_sequential=is_sequential,
             is_in_step=is_in_step,
-            is_unrolled_again=loops[number].parent < 0 and not _synchronising(evolution),
+            registers_ahead=0 if is_whole else registers_read_ahead(kernel, evolution),
             has_loops=any(loop.parent == number for loop in loops),
         )
 
@@ -104,11 +105,10 @@ class UnrolledLoop:
         """Return the copies of the unrolled body whose reads are in flight together.
 
         In a loop that only reads and whose counter advances by a constant, a short trip (of few
-        `trip_operations`) is unrolled further, and those of the next copies begin before the results of
-        this one are used: NVIDIA's assembler leaves 16 reads of a register each in flight, 8 of two, and
-        4 of `float4`. So a product of a matrix and a vector takes 24 ns a trip on an H200, and 54 of
-        `double`. In a loop within another one, or with barriers, it leaves fewer, and where a trip has
-        conditions or waits for several `rounds` of reads, those of two copies: 112 ns a trip on an H100.
+        `trip_operations`) is unrolled again. As many reads of these 16 trips as there are registers for
+        begin together, and others once the first have arrived: on an H200, 22 ns a trip that reads one
+        register, 38 for two, 81 for four. Where a trip has conditions or waits for several `rounds` of
+        reads, those of two copies begin together: 112 ns a trip on an H100.
 
         A loop that is still tested before its first trip, as a size is read there, is unrolled later and
         has no such reads: 6.8 ns a trip for a sum over local memory, 4.4 where the size is a variable.
@@ -119,10 +119,10 @@ class UnrolledLoop:
         waits = writes or self.evolution.is_tested_first or not self.evolution.has_constant_step()
         if not waits and (rounds > 1.0 or len(self.evolution.blocks) > 1):
             return 2.0
-        if waits or trip_operations > _MAX_SHORT_TRIP:
+        if waits or trip_operations > _MAX_SHORT_TRIP or not self.registers_ahead:
             return 1.0
-        in_flight = _REGISTERS_READ if self.is_unrolled_again else _REGISTERS_READ / 2
-        return max(in_flight / max(self._read_registers() * self.trips, 1), 1.0)
+        registers = _TRIPS_AGAIN * max(self._read_registers(), 1.0)
+        return _TRIPS_AGAIN / math.ceil(registers / self.registers_ahead) / self.trips
 
     def _read_registers(self) -> float:
         """Return the registers that a trip reads from memory."""

@@ -86,9 +86,10 @@ def _result(operands: Operands, name: str | None, kind: Type) -> int:
 def _binary(
     operator: str, tokens: Tokens, operands: Operands, name: str | None, place: Place
 ) -> Instruction:
-    if operator == "or" and tokens.peek() == "disjoint":
+    is_disjoint = operator == "or" and tokens.peek() == "disjoint"
+    if is_disjoint:
         operator = "add"  # LLVM turns an add of numbers that share no bit into such an `or`
-    is_signed = "nsw" in tokens.skip_any(FLAGS)
+    is_signed = "nsw" in tokens.skip_any(FLAGS) or is_disjoint
     kind, left = operands.read_typed_value(tokens)
     tokens.expect(",")
     right = operands.read_value(tokens, kind)
