@@ -35,6 +35,7 @@ LONG_FILES = (
     *("test_calibrate.py", "test_counts_agree.py", "test_kernel_advice.py", "test_streaming.py"),
     *("test_recorded_pages.py", "test_generated_kernels.py", "test_notebooks.py", "test_action.py"),
     *("test_whole_programs.py", "test_fuzzing.py", "test_hostile.py", "test_profiles.py"),
+    *("test_pytest_plugin.py", "test_hooks_agree.py", "test_together.py", "test_faults.py"),
 )
 """Files of tests that take minutes, and run first."""
 
