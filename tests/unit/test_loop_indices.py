@@ -72,12 +72,51 @@ def test_a_distance_that_is_computed_from_arguments_is_in_a_register() -> None:
     assert rounds(before, "int", "k * p + i") == pytest.approx(TRIPS / 8)
 
 
-def test_a_pointer_that_advances_reads_as_an_index_of_its_distance_does() -> None:
-    """`p += n`."""
-    source = """__kernel void k(__global const float *a, __global float *o, int length) {
-        __global const float *p = a + get_global_id(0); int n = get_local_size(0); float s = 0;
-        for (int k = 0; k < length; ++k, p += n) s += *p;
-        o[get_global_id(0)] = s; }"""
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (int k = 0; k < length; ++k, p += n) s += *p;",
+        "for (int k = 0; k < length; ++k) { s += *p; p += 3; p += n; }",
+        "for (int k = 0; k < length; ++k) { s += *p; p += n; p += 3; }",
+        "size_t j = i; for (int k = 0; k < length; ++k, j += n) s += a[j];",
+    ],
+)
+def test_what_advances_itself_reads_as_an_index_of_its_distance_does(body: str) -> None:
+    """`p += n` and `j += n`, in one step or in two."""
+    assert waits_of(body) == pytest.approx(TRIPS / 8)
+
+
+@pytest.mark.parametrize("condition", ["k < end", "end > k"])
+def test_a_counter_of_64_bits_may_stand_on_either_side(condition: str) -> None:
+    body = f"ulong end = get_global_size(0); for (ulong k = 0; {condition}; ++k) s += a[k * n + i];"
+    assert waits_of(body) == pytest.approx(TRIPS / 4)
+
+
+def test_bits_that_may_overlap_are_no_sum() -> None:
+    """`(k * m) | 1` does not advance by additions."""
+    assert rounds(UNSIGNED, "uint", "(k * m) | i") == pytest.approx(TRIPS / 4)
+
+
+def test_a_long_computation_of_an_index_is_no_deep_recursion() -> None:
+    """A hash of 350 steps."""
+    steps = "h = h * 31u ^ (h >> 3); " * 350
+    body = f"for (int k = 0; k < length; ++k) {{ uint h = k; {steps} s += a[h & 1023]; }}"
+    assert waits_of(body) > 0
+
+
+def test_indices_that_share_their_terms_are_walked_once() -> None:
+    """Forty sums of the two before each: doubled work per sum would never end."""
+    sums = "".join(f"size_t f{at} = f{at - 1} + f{at - 2}; " for at in range(2, 42))
+    before = "size_t f0 = k * n + i, f1 = k + n; "
+    body = f"for (int k = 0; k < length; ++k) {{ {before}{sums} s += a[f41 & 1023] + a[f41]; }}"
+    assert waits_of(body) > 0
+
+
+def waits_of(body: str) -> float:
+    """How often a warp waits for reads in some code."""
+    source = f"""__kernel void k(__global const float *a, __global float *o, int length) {{
+        size_t i = get_global_id(0); int n = get_local_size(0); __global const float *p = a + i;
+        float s = 0; {body} o[i] = s; }}"""
     buffer = BufferArgument(64 << 20)
     counts = count(parse(source), "k", (1024,), (256,), [buffer, buffer, TRIPS])
-    assert sum(one.waits for one in counts.rounds) / counts.warps == pytest.approx(TRIPS / 8)
+    return sum(one.waits for one in counts.rounds) / counts.warps

@@ -33,7 +33,8 @@ class ReadsAhead:
         bodies, single = divmod(trips, self.copies)
         together = self.trips / self.copies
         if not together.is_integer():
-            return bodies / together + single
+            again, bodies = divmod(bodies, self.copies)
+            return again * self.copies / together + bodies * max(1.0, 1.0 / together) + single
         rounds, left = divmod(bodies, int(together))
         return float(rounds + left + single)
 

@@ -54,17 +54,16 @@ class UnrolledLoop:
 
     `is_whole` if these are all of its trips, `is_sequential` if a trip may need what the one before has
     computed, `is_in_step` if work-items wait for each other in each trip, so that trips stay one after
-    another. `registers_ahead` are those in which reads arrive together where a compiler makes further
-    copies of a short body, 0 where it makes none. `has_loops` if it has loops inside. `constants`
+    another. `has_loops` if it has loops inside. `constants`
     are the slots whose values are constants in each copy, and `powers` those that are powers of two.
     """
 
+    kernel: PreparedKernel
     evolution: LoopEvolution
     trips: int
     is_whole: bool
     is_sequential: bool
     is_in_step: bool
-    registers_ahead: int
     has_loops: bool
     constants: frozenset[int] = frozenset()
     powers: frozenset[int] = frozenset()
@@ -83,12 +82,12 @@ class UnrolledLoop:
         is_sequential = has_sequential_trips(kernel.function, evolution)
         number, loops = evolution.loop.number, kernel.graph.loops
         return cls(
+            kernel=kernel,
             evolution=evolution,
             trips=trips,
             is_whole=is_whole,
             is_sequential=is_sequential,
             is_in_step=is_in_step,
-            registers_ahead=0 if is_whole else registers_read_ahead(kernel, evolution),
             has_loops=any(loop.parent == number for loop in loops),
         )
 
@@ -102,7 +101,7 @@ class UnrolledLoop:
         return self.is_whole or not self.is_sequential
 
     def reads_ahead(self, trip_operations: float, rounds: float = 1.0) -> float:
-        """Return the copies of the unrolled body whose reads are in flight together.
+        """Return the copies of the unrolled body whose reads are in flight together: also a part of one.
 
         In a loop that only reads and whose counter advances by a constant, a short trip (of few
         `trip_operations`) is unrolled again. As many reads of these 16 trips as there are registers for
@@ -119,10 +118,17 @@ class UnrolledLoop:
         waits = writes or self.evolution.is_tested_first or not self.evolution.has_constant_step()
         if not waits and (rounds > 1.0 or len(self.evolution.blocks) > 1):
             return 2.0
-        if waits or trip_operations > _MAX_SHORT_TRIP or not self.registers_ahead:
+        if waits or trip_operations > _MAX_SHORT_TRIP:
             return 1.0
-        registers = _TRIPS_AGAIN * max(self._read_registers(), 1.0)
-        return _TRIPS_AGAIN / math.ceil(registers / self.registers_ahead) / self.trips
+        return self._trips_ahead() / self.trips
+
+    def _trips_ahead(self) -> float:
+        """Return the trips of a short loop whose reads are in flight together, at least one."""
+        together = registers_read_ahead(self.kernel, self.evolution)
+        if not together:
+            return float(self.trips)
+        rounds = math.ceil(_TRIPS_AGAIN * max(self._read_registers(), 1.0) / together)
+        return max(_TRIPS_AGAIN / rounds, 1.0)
 
     def _read_registers(self) -> float:
         """Return the registers that a trip reads from memory."""
