@@ -22,10 +22,10 @@ _SCHEDULERS: Final = 4.0
 _FURTHER_READ: Final = 0.04
 """Share by which a warp waits longer for each further read in flight with the first.
 
-Measured on an H200, for up to 16 reads: 163 ns for one read from the shared cache, 183 for 4, 265 for 16;
-370, 460 and 620 from memory.
+Measured on an H200, for up to 32 reads: 163 ns for one from the shared cache, 183 for 4, 265 for 16, 510
+for 32; 370, 460, 620 and 1,180 from memory.
 """
-_MAX_TOGETHER: Final = 16.0
+_MAX_TOGETHER: Final = 32.0
 """Reads in flight together up to which that is known."""
 
 
