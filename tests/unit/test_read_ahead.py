@@ -20,8 +20,7 @@ H200 = load_profile("nvidia-h200")
 def predicted_ns(name: str) -> float:
     source = sources()[name]
     buffers = (BufferInput(16 * ITEMS * 2 * TRIPS), BufferInput(16 * ITEMS))
-    inputs = (*buffers, *numbers(name, source))
-    launch = Workload(source, "loop", (ITEMS,), (GROUP,), inputs)
+    launch = Workload(source, "loop", (ITEMS,), (GROUP,), (*buffers, *numbers(name, source)))
     return OVERLAP.for_device(H200).predict(WorkloadCounter(H200.device).count(launch)).duration_ns
 
 
