@@ -92,6 +92,25 @@ def test_a_counter_of_64_bits_may_stand_on_either_side(condition: str) -> None:
     assert waits_of(body) == pytest.approx(TRIPS / 4)
 
 
+@pytest.mark.parametrize("index", ["k * w + i", "i * length + k"])
+@pytest.mark.parametrize("barrier", ["", "barrier(CLK_LOCAL_MEM_FENCE); "])
+def test_a_loop_within_another_reads_less_far_ahead(index: str, barrier: str) -> None:
+    """The assembler begins the last of 16 reads after the first has arrived."""
+    parameters = "__global const float *a, __global float *o, int length, int w, int parts"
+    source = f"""__kernel void k({parameters}) {{
+        int i = get_global_id(0); float most = 0;
+        for (int t = 0; t < parts; ++t) {{
+            {barrier}float s = 0;
+            for (int k = 0; k < length; ++k) s += a[{index}];
+            most = fmax(most, s + t);
+        }}
+        o[i] = most; }}"""
+    buffer = BufferArgument(64 << 20)
+    counts = count(parse(source), "k", (1024,), (256,), [buffer, buffer, TRIPS, 1024, 4])
+    waits = sum(one.waits for one in counts.rounds) / counts.warps
+    assert waits == pytest.approx(4 * TRIPS / 8)
+
+
 def test_bits_that_may_overlap_are_no_sum() -> None:
     """`(k * m) | 1` does not advance by additions."""
     assert rounds(UNSIGNED, "uint", "(k * m) | i") == pytest.approx(TRIPS / 4)

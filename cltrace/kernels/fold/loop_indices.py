@@ -23,18 +23,25 @@ from cltrace.kernels.ir.uses import result_of
 _REGISTERS: Final = 16
 """Registers that reads arrive in together, where addresses need none of their own."""
 _BESIDE_ADDRESSES: Final = 12
-"""The same where distances between trips are in registers. Other reads begin after the first arrived."""
+"""The same where distances between trips are in registers, or what a loop around needs."""
 _PRODUCTS: Final = frozenset({"mul", "shl"})
 _EXTENSIONS: Final = frozenset({"sext", "zext"})
 
 
-def registers_read_ahead(kernel: PreparedKernel, evolution: LoopEvolution) -> int:
-    """Return the registers in which reads of a loop arrive together; 0 if it is not unrolled again."""
+def registers_read_ahead(
+    kernel: PreparedKernel, evolution: LoopEvolution, *, is_alone: bool
+) -> int:
+    """Return the registers in which reads of a loop arrive together; 0 if it is not unrolled again.
+
+    Other reads begin once the first have arrived. `is_alone` for a loop without another around it and
+    without barriers: of 16 reads in loops within others, NVIDIA's assembler leaves one or more behind.
+    """
     indices = _LoopIndices(kernel, evolution)
     moving = dict.fromkeys(indices.moving())
     if not all(map(indices.is_wide, moving)):
         return 0
-    return _REGISTERS if all(map(indices.is_at_known_distance, moving)) else _BESIDE_ADDRESSES
+    is_known = all(map(indices.is_at_known_distance, moving))
+    return _REGISTERS if is_known and is_alone else _BESIDE_ADDRESSES
 
 
 class _LoopIndices:

@@ -54,8 +54,8 @@ class UnrolledLoop:
 
     `is_whole` if these are all of its trips, `is_sequential` if a trip may need what the one before has
     computed, `is_in_step` if work-items wait for each other in each trip, so that trips stay one after
-    another. `has_loops` if it has loops inside. `constants`
-    are the slots whose values are constants in each copy, and `powers` those that are powers of two.
+    another. `has_loops` if it has loops inside. `constants` are the slots whose values are constants in
+    each copy, and `powers` those that are powers of two.
     """
 
     kernel: PreparedKernel
@@ -124,7 +124,9 @@ class UnrolledLoop:
 
     def _trips_ahead(self) -> float:
         """Return the trips of a short loop whose reads are in flight together, at least one."""
-        together = registers_read_ahead(self.kernel, self.evolution)
+        number = self.evolution.loop.number
+        is_alone = self.kernel.graph.loops[number].parent < 0 and not _synchronising(self.evolution)
+        together = registers_read_ahead(self.kernel, self.evolution, is_alone=is_alone)
         if not together:
             return float(self.trips)
         rounds = math.ceil(_TRIPS_AGAIN * max(self._read_registers(), 1.0) / together)
