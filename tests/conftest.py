@@ -149,7 +149,10 @@ def verb_server() -> Iterator[Callable[[], VerbServer]]:
 
 @pytest.fixture
 def run(tmp_path: Path, verb_server: Callable[[], VerbServer]) -> Runner:
-    """Run a command in a fresh directory: `run("summary", "x.cltrace")` runs cltrace's verb."""
+    """Run a command in a fresh directory: `run("summary", "x.cltrace")` runs cltrace's verb.
+
+    `for_trace` is for recordings of which only the trace matters: they start sooner.
+    """
 
     def runner(
         *words: str | Path,
@@ -158,8 +161,10 @@ def run(tmp_path: Path, verb_server: Callable[[], VerbServer]) -> Runner:
         stdin: str | None = None,
         seconds: float = HANG_S,
         command: Sequence[str | Path] = CLTRACE,
+        for_trace: bool = False,
     ) -> Finished:
-        if command is CLTRACE and stdin is None and is_served(words, env or {}):
+        served = is_served(words, env or {}, for_trace=for_trace)
+        if command is CLTRACE and stdin is None and served:
             environment = {**clean_environment(), **(env or {})}
             done = verb_server().run(list(map(str, words)), cwd or tmp_path, environment)
             return Finished(done[0], _text(done[1]), _text(done[2]))
@@ -176,7 +181,7 @@ def traced(run: Runner, tmp_path: Path) -> Iterator[Callable[..., Trace]]:
     def tracer(program: str, *words: str, flags: Sequence[str] = (), code: bool = False) -> Trace:
         path = tmp_path / f"traced{len(opened)}.cltrace"
         target = ["-c", program] if code else [str(PROGRAMS / program)]
-        done = run("run", "-q", "-o", path, *flags, *target, *words)
+        done = run("run", "-q", "-o", path, *flags, *target, *words, for_trace=True)
         assert done.status == 0, done.stderr
         opened.append(cltrace.load(path))
         return opened[-1]

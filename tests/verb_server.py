@@ -2,7 +2,8 @@
 
 A verb's process spends most of its time on imports. The server imports once and forks a child for each
 command: the child has the command's own directory, environment and streams, and runs `cltrace.cli.main`.
-Recording verbs are not served: their start is what tests look at.
+Recording verbs start as processes of their own, as tests look at their start; the server runs them for
+tests that look only at the trace.
 """
 
 import gc
@@ -33,7 +34,7 @@ PRELOADED: Final = (
     "numpy.ma",
     "rich.table",
     "cltrace.cli",
-    *(f"cltrace.commands.{verb}" for verb in sorted(SERVED | {"calibrate"})),
+    *(f"cltrace.commands.{verb}" for verb in sorted(SERVED | {"calibrate", "run"})),
     *(f"cltrace.commands.power.{action.module}" for action in ACTIONS.values()),
     "cltrace.commands.shared.predicted_summary",
     "cltrace.predict.traces",
@@ -46,10 +47,16 @@ _AT_START: Final = ("PYTHON", "LC_", "LANG", "MPL")
 """Prefixes of environment variables that Python or a library reads when it starts."""
 
 
-def is_served(words: Sequence[object], environment: Mapping[str, str]) -> bool:
-    """Return whether the server can run a command as a process of its own would."""
+def is_served(
+    words: Sequence[object], environment: Mapping[str, str], *, for_trace: bool = False
+) -> bool:
+    """Return whether the server can run a command as a process of its own would.
+
+    `for_trace` is whether only the trace matters of a command that is recorded.
+    """
     is_reading = bool(words) and (words[0] in SERVED or tuple(words[:2]) in SERVED_PARTS)
-    return is_reading and not any(map(_is_for_start, environment))
+    is_recording = for_trace and bool(words) and words[0] == "run"
+    return (is_reading or is_recording) and not any(map(_is_for_start, environment))
 
 
 def _is_for_start(name: str) -> bool:

@@ -30,7 +30,7 @@ class After:
 
     def __call__(self, code: str, *flags: str) -> Trace:
         words = ("run", "-q", "-f", "-o", self._path, *flags, sys.executable, "-c", HEAD + code)
-        self.done = self._run(*words)
+        self.done = self._run(*words, for_trace=True)
         assert self.done.status == 0, self.done.stderr
         trace: Trace = cltrace.load(self._path)
         return trace

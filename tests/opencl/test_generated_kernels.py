@@ -18,7 +18,7 @@ from tests.kernels.run_device import OCLGRIND, POCL
 pytestmark = pytest.mark.opencl
 
 PARTS = 6
-USUAL_PARTS = 2
+USUAL_PARTS = 1
 CHOSEN = [
     *(pytest.param(0, part, id=f"part{part}") for part in range(USUAL_PARTS)),
     *(

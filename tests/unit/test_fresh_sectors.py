@@ -7,6 +7,7 @@ from cltrace.kernels.counts.workloads import machine_of
 from cltrace.kernels.demand.launch import demand_of
 from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.models.overlap.kept_parts import KeptParts
+from cltrace.predict.models.overlap.near_misses import near_misses
 from cltrace.profile import load_profile
 
 H200 = load_profile("nvidia-h200")
@@ -45,7 +46,7 @@ def requested(counts: KernelCounts) -> float:
     """Sectors that reads request from the shared cache, by the ones that groups touch."""
     model = OVERLAP.for_device(H200)
     demand = demand_of(counts, model.costs.operations)
-    misses = KeptParts(demand).near_misses(model.costs).sectors
+    misses = near_misses(KeptParts(demand), model.costs.constants).sectors
     (at,) = (at for at, region in enumerate(demand.traffic) if region.memory == "in")
     return misses[at] / demand.traffic[at].group_sectors
 

@@ -14,9 +14,10 @@ from cltrace.kernels.demand.caches import CacheSize
 from cltrace.kernels.demand.launch import Demand
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.predict.models.overlap.costs import Costs
-from cltrace.predict.models.overlap.kept_parts import KeptParts, NearMisses
+from cltrace.predict.models.overlap.kept_parts import KeptParts
+from cltrace.predict.models.overlap.near_misses import NearMisses
 from cltrace.predict.models.overlap.parts import Times
-from cltrace.predict.models.overlap.times import times_of
+from cltrace.predict.models.overlap.times import times_again, times_of
 
 _ROUNDS: Final = 200
 _STEP: Final = 0.7
@@ -145,8 +146,8 @@ def _solve(
             break
         factors = changed
         durations = [
-            times_of(demand, _slowed(own, parts, factors), kept=parts_kept).total_ns
-            for demand, own, parts_kept in zip(demands, own_costs, kept, strict=True)
+            times_again(parts_kept, _slowed(own, parts, factors)).total_ns
+            for own, parts_kept in zip(own_costs, kept, strict=True)
         ]
     return factors, durations
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from cltrace.events.workloads import Arrival
+from cltrace.events.workloads import STEADY, Arrival
 from cltrace.predict.models.overlap.probes import MeasuredProbe
 from cltrace.profile import Parameter
 
@@ -46,7 +46,7 @@ def arrival_times(arrivals: Sequence[Arrival], constants: Mapping[str, float]) -
 
     `arrivals` are the states at the calls. Of an even number, the mean of the two in the middle.
     """
-    if not arrivals:
+    if all(arrival == STEADY for arrival in arrivals):
         return ArrivalTimes()
     calls = sorted(
         (_times_of_call(arrival, constants) for arrival in arrivals),

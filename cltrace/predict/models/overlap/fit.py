@@ -29,7 +29,7 @@ from cltrace.predict.models.overlap.joint_search import SearchLimits, search_min
 from cltrace.predict.models.overlap.kept_parts import KeptParts
 from cltrace.predict.models.overlap.pipe_overlap import MIXTURES, pipe_overlap
 from cltrace.predict.models.overlap.probes import MeasuredProbe
-from cltrace.predict.models.overlap.times import times_of
+from cltrace.predict.models.overlap.times import times_again, times_of
 from cltrace.profile import DEFAULT_PREFIX, DeviceFacts, Parameter
 
 _ISOLATING_FAMILIES: Final = frozenset(
@@ -132,12 +132,7 @@ def _joint(
 
     def residuals(values: NDArray[np.float64]) -> NDArray[np.float64]:
         costs = isolated.with_constants(_by_name(joint, values))
-        predicted = np.log(
-            [
-                times_of(probe.demand, costs, kept=kept).total_ns
-                for probe, kept in zip(probes, parts, strict=True)
-            ]
-        )
+        predicted = np.log([times_again(kept, costs).total_ns for kept in parts])
         combined: NDArray[np.float64] = np.concatenate(
             [weights * (predicted - logs), priors * (values - start)]
         )

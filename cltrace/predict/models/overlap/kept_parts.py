@@ -1,58 +1,93 @@
-"""Parts of a launch's time that few costs decide, kept for a fit that changes one cost at a time."""
+"""Parts of a launch's time, kept while the costs that they are computed from stay the same.
 
-from collections.abc import Mapping, Sequence
+A search changes one cost at a time, and most parts of most launches do not depend on it.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from operator import itemgetter
+from typing import Final, TypeAlias, TypeVar, cast
 
-from cltrace.kernels.demand.caches import CacheSize, lost_share, shared_sectors
 from cltrace.kernels.demand.launch import Demand
 from cltrace.kernels.demand.operations import Pipe
 from cltrace.predict.models.overlap.costs import Costs
+from cltrace.predict.models.overlap.parts import overlap
 from cltrace.predict.models.overlap.pipe_times import pipe_times
+from cltrace.predict.models.prediction import Cache
 
-
-@dataclass(frozen=True, slots=True)
-class NearMisses:
-    """Misses of the near cache, per region of a launch's traffic.
-
-    `sectors` are those requested from the shared cache, `lost_shares` the shares of a warp's repeated
-    reads of a line that miss.
-    """
-
-    sectors: Sequence[float]
-    lost_shares: Sequence[float]
-
-    @classmethod
-    def of(cls, demand: Demand, near: CacheSize) -> "NearMisses":
-        """Return the misses of a launch in a cache."""
-        return cls(
-            [shared_sectors(region, demand, near) for region in demand.traffic],
-            [lost_share(region, demand, near) for region in demand.traffic],
-        )
+PipeTimes: TypeAlias = Mapping[Pipe, float]
+Constants: TypeAlias = Mapping[str, float]
+"""Costs of launches and memory by name."""
+_Part = TypeVar("_Part")
 
 
 class KeptParts:
-    """The last pipes and near misses of one launch, computed again when their costs change."""
+    """The parts of one launch that were computed last, for a state of the caches."""
 
-    def __init__(self, demand: Demand) -> None:
-        self._demand: Final = demand
-        self._near: CacheSize | None = None
-        self._misses = NearMisses((), ())
+    def __init__(self, demand: Demand, cache: Cache = Cache.WARM) -> None:
+        self.demand: Final = demand
+        self.cache: Final = cache
+        self._parts: Final[dict[object, _KeptPart]] = {}
         self._operations: object = None
         self._pipe_key = (0.0, 0.0)
-        self._pipes: Mapping[Pipe, float] = {}
+        self._pipes: tuple[PipeTimes, float] = ({}, 0.0)
+        self._waits: object = None
+        self._chains = 0.0
 
-    def near_misses(self, costs: Costs) -> NearMisses:
-        """Return the misses of the near cache."""
-        near = CacheSize(costs["l1 size"], costs["l1 sharpness"])
-        if near != self._near:
-            self._near, self._misses = near, NearMisses.of(self._demand, near)
-        return self._misses
+    def part(
+        self, compute: Callable[["KeptParts", Constants], _Part], constants: Constants
+    ) -> _Part:
+        """Return a part that `compute` returns, which does so again if a cost changed that it read.
 
-    def pipes(self, costs: Costs) -> Mapping[Pipe, float]:
-        """Return the time of each pipe by itself, in ns."""
-        key = (costs["p pipes"], costs["slot"])
+        It may ask for other parts.
+        """
+        kept = self._parts.get(compute)
+        if kept is not None and kept.read(constants) == kept.costs:
+            return cast("_Part", kept.part)
+        noted = _NotedConstants(constants)
+        part = compute(self, noted)
+        read = itemgetter(*noted) if noted else _read_nothing
+        self._parts[compute] = _KeptPart(read, read(constants), part)
+        return part
+
+    def pipes(self, costs: Costs) -> tuple[PipeTimes, float]:
+        """Return the time of each pipe by itself, and that of all of them, in ns."""
+        exponent = costs["p pipes"]
+        key = (exponent, costs["slot"])
         if costs.operations is not self._operations or key != self._pipe_key:
-            self._pipes = pipe_times(self._demand, costs)
+            times = pipe_times(self.demand, costs)
+            self._pipes = times, overlap(times.values(), exponent)
             self._operations, self._pipe_key = costs.operations, key
         return self._pipes
+
+    def chains(self, costs: Costs) -> float:
+        """Return the time of operations that wait for each other's results, in ns."""
+        if costs.waits is not self._waits:
+            waits = (wait.per_warp * costs.waits.get(wait.name, 0.0) for wait in self.demand.waits)
+            self._waits, self._chains = costs.waits, self.demand.serial_warps * sum(waits)
+        return self._chains
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptPart:
+    """A part, and the costs that `read` returns of those from which it was computed."""
+
+    read: Callable[[Constants], object]
+    costs: object
+    part: object
+
+
+def _read_nothing(constants: Constants) -> None:
+    """Read no cost."""
+
+
+class _NotedConstants(dict[str, float]):
+    """The costs that were read of others."""
+
+    def __init__(self, constants: Constants) -> None:
+        super().__init__()
+        self._constants = constants
+
+    def __missing__(self, name: str) -> float:
+        cost = self[name] = self._constants[name]
+        return cost

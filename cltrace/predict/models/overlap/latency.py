@@ -1,0 +1,93 @@
+"""The time for which the warps of a GPU wait."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from cltrace.kernels.demand.launch import Demand
+from cltrace.kernels.demand.traffic import Traffic
+from cltrace.predict.models.overlap.kept_parts import Constants, KeptParts
+from cltrace.predict.models.overlap.level_times import missing_share
+from cltrace.predict.models.overlap.near_misses import near_misses
+
+_BARRIER_WARPS: Final = 8.0
+_FURTHER_READ: Final = 0.04
+"""Share by which a warp waits longer for each further read in flight with the first.
+
+Measured on an H200, for up to 32 reads: 163 ns for one from the shared cache, 183 for 4, 265 for 16, 510
+for 32; 370, 460, 620 and 1,180 from memory.
+"""
+_MAX_TOGETHER: Final = 32.0
+"""Reads in flight together up to which that is known."""
+
+
+def latency(kept: KeptParts, costs: Constants) -> float:
+    """Return the time for which warps wait for memory and for each other, where nothing else does."""
+    demand = kept.demand
+    waits = demand.barriers / demand.warps * _barrier_wait(demand, costs)
+    latencies = _read_latencies(kept, costs)
+    for reads in demand.reads:
+        nearest = costs["wait local"] if reads.has_local else 0.0
+        slowest = max(nearest, *(latencies[position] for position in reads.traffic), 0.0)
+        waits += reads.per_warp * slowest
+    turnover = (demand.waves - 1.0) * demand.group_warps * costs["turnover"]
+    return demand.serial_warps * waits + turnover
+
+
+def _barrier_wait(demand: Demand, costs: Constants) -> float:
+    """Return the wait of a warp at a barrier, in ns: longer for more warps. The cost is that of eight."""
+    return costs["wait barrier"] * math.sqrt(demand.group_warps / _BARRIER_WARPS)
+
+
+def _read_latencies(kept: KeptParts, costs: Constants) -> Sequence[float]:
+    """Return the latency of a read of each region, in ns; 0 for regions that no warp waits for."""
+    demand, misses = kept.demand, kept.part(near_misses, costs)
+    missing = kept.part(missing_share, costs)
+    rounds = [0.0] * len(demand.traffic)
+    for reads in demand.reads:
+        for position in reads.traffic:
+            rounds[position] += reads.per_warp
+    shares = [
+        _shared_share(region, count, demand, sectors, lost) if count else 0.0
+        for region, count, sectors, lost in zip(
+            demand.traffic, rounds, misses.sectors, misses.lost_shares, strict=True
+        )
+    ]
+    return [
+        _read_latency(region, share, costs, missing) * _spread(region) if count else 0.0
+        for region, count, share in zip(demand.traffic, rounds, shares, strict=True)
+    ]
+
+
+def _spread(region: Traffic) -> float:
+    """Return how much longer a warp waits for all reads of a region that are in flight than for one."""
+    return 1.0 + _FURTHER_READ * (min(region.reads_per_wait, _MAX_TOGETHER) - 1.0)
+
+
+def _read_latency(region: Traffic, shared: float, costs: Constants, missing: float) -> float:
+    """Return the latency of a read of a region, in ns.
+
+    `shared` is the share of its waits that are for the shared cache.
+    """
+    memory = shared * missing * region.new_share
+    return (
+        costs["wait l1"]
+        + shared * (costs["wait l2"] - costs["wait l1"])
+        + memory * (costs["wait memory"] - costs["wait l2"])
+    )
+
+
+def _shared_share(
+    region: Traffic, rounds: float, demand: Demand, requested: float, lost: float
+) -> float:
+    """Return the share of a warp's waits for a region in which it waits for the shared cache.
+
+    Of the reads that a wait is for, one has to move on to other sectors, and the near cache must not hold
+    these. All of a group wait for the first of its warps to touch them. Where lanes walk along sectors
+    side by side, they come to new ones at the same time. `rounds` are the waits of a warp for the region,
+    `requested` and `lost` its near misses.
+    """
+    reads = region.requests / demand.warps / rounds
+    moves = min(region.moving_share * max(reads, 1.0), 1.0)
+    moves = max(moves, lost)
+    return moves * min(requested / max(region.step_sectors, 1e-9), 1.0)

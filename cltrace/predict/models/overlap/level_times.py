@@ -1,0 +1,85 @@
+"""The times of a GPU's caches, of memory, and of atomic operations, each by itself, in ns."""
+
+from cltrace.kernels.demand.caches import CacheSize
+from cltrace.kernels.demand.traffic import Traffic
+from cltrace.kernels.ir.instructions import Access
+from cltrace.predict.models.overlap.kept_parts import Constants, KeptParts
+from cltrace.predict.models.overlap.near_misses import missed_lines, near_misses
+from cltrace.predict.models.prediction import Cache
+
+
+def near_time(kept: KeptParts, costs: Constants) -> float:
+    """Return the time of the near caches.
+
+    Each request takes a bank cycle. Further bank cycles, further lines, and lines that go to the shared
+    cache overlap. Units that read images take longer.
+    """
+    demand, misses = kept.demand, kept.part(near_misses, costs)
+    missed = sum(map(missed_lines, demand.traffic, misses.sectors))
+    written = sum(region.lines for region in demand.traffic if region.access is Access.WRITE)
+    further = max(
+        demand.bank_cycles * costs["bank"],
+        demand.lines * costs["line"],
+        missed * costs["line missed"] + written * costs["line written"],
+    )
+    requests = demand.requests * costs["bank"]
+    if demand.texels:
+        requests += demand.texels * costs["texel"]
+    return (requests + further) * demand.busiest_share / demand.units
+
+
+def shared_time(kept: KeptParts, costs: Constants) -> float:
+    """Return the time in which the shared cache serves all compute units."""
+    misses = kept.part(near_misses, costs)
+    return sum(
+        _shared_time(region, sectors, costs)
+        for region, sectors in zip(kept.demand.traffic, misses.sectors, strict=True)
+    )
+
+
+def _shared_time(region: Traffic, sectors: float, costs: Constants) -> float:
+    """Return the time of a region. A read of a line takes as long for one sector as for the first two."""
+    if region.access is Access.READ:
+        lines = missed_lines(region, sectors)
+        return max(sectors * costs["sector read"], lines * costs["line read"])
+    partial = region.partial_sectors
+    return (sectors - partial) * costs["sector written"] + partial * costs["sector part written"]
+
+
+def missing_share(kept: KeptParts, costs: Constants) -> float:
+    """Return the share of a footprint that the shared cache does not have when a launch begins."""
+    if kept.cache is Cache.COLD:
+        return 1.0
+    size = CacheSize(costs["l2 size"], costs["l2 sharpness"])
+    return 1.0 - size.kept_share(kept.demand.footprint_bytes)
+
+
+def memory_time(kept: KeptParts, costs: Constants) -> float:
+    """Return the time of memory."""
+    missing = kept.part(missing_share, costs)
+    return sum(_memory_time(region, costs, missing) for region in kept.demand.traffic)
+
+
+def _memory_time(region: Traffic, costs: Constants, missing: float) -> float:
+    kind = "read" if region.access is Access.READ else "written"
+    refetched = max(region.window_sectors - region.launch_sectors, 0.0)
+    share = region.scattered_sectors / region.launch_sectors if region.launch_sectors else 0.0
+    in_order = region.granule_bytes * (1.0 - share) * costs[f"byte {kind}"]
+    at_random = region.scattered_sectors * costs[f"scattered {kind}"]
+    once = in_order + at_random + region.fetched_bytes * costs["byte read"]
+    return once * missing + refetched * once / max(region.launch_sectors, 1.0)
+
+
+def atomics_time(kept: KeptParts, costs: Constants) -> float:
+    """Return the time of atomic operations."""
+    return sum(
+        _atomics_time(region, costs)
+        for region in kept.demand.traffic
+        if region.access is Access.ATOMIC
+    )
+
+
+def _atomics_time(region: Traffic, costs: Constants) -> float:
+    ways = max(region.launch_sectors * costs["atomic ways"], 1.0)
+    serial = region.sectors * region.contention * costs["atomic"] / ways
+    return max(serial, region.sectors * costs["sector part written"])
