@@ -29,6 +29,7 @@ def batch_of(*accesses: Access, machine: Machine = NVIDIA) -> AccessBatch:
             access=access,
             space=1,
             access_bytes=4,
+            request_bytes=4,
             element="float",
             pointer=0,
             indices=(),

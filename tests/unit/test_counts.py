@@ -24,7 +24,7 @@ from cltrace.kernels.compiler import CodeForm
 from cltrace.kernels.counts.count_cache import MAX_KEYS
 from cltrace.kernels.counts.kernel_analysis import analyse_kernel
 from cltrace.kernels.counts.records import AccessSite, Estimate, Pattern
-from cltrace.kernels.counts.transactions import count_transactions
+from cltrace.kernels.counts.transactions import Width, count_transactions
 from cltrace.kernels.demand.cost_types import CostType, cost_types
 from cltrace.kernels.machine import NVIDIA
 
@@ -266,7 +266,7 @@ def test_transactions_are_those_of_counting_one_by_one(
     offsets: list[int], size: int, writes: bool
 ) -> None:
     addresses = np.asarray(offsets, np.int64) * size
-    found = count_transactions(addresses[None], size, NVIDIA, writes=writes)
+    found = count_transactions(addresses[None], Width(size, size), NVIDIA, writes=writes)
     touched = {byte // 32 for a in addresses.tolist() for byte in range(a, a + size)}
     assert found.sectors.tolist() == [len(touched)]
     assert sorted(found.touched.tolist()) == sorted(touched)
@@ -293,8 +293,10 @@ def test_transactions_of_many_warps_are_those_of_each(
 ) -> None:
     rows = np.asarray([patterns[kind % len(patterns)] for kind, _ in warps], np.int64)
     rows = (rows + np.asarray([[begin] for _, begin in warps])) * size
-    together = count_transactions(rows, size, NVIDIA, writes=writes)
-    single = [count_transactions(row[None], size, NVIDIA, writes=writes) for row in rows]
+    together = count_transactions(rows, Width(size, size), NVIDIA, writes=writes)
+    single = [
+        count_transactions(row[None], Width(size, size), NVIDIA, writes=writes) for row in rows
+    ]
     for name in ("sectors", "lines", "bank_cycles", "partial_sectors", "touched"):
         parts = [getattr(one, name) for one in single]
         assert getattr(together, name).tolist() == np.concatenate(parts).tolist()

@@ -238,13 +238,14 @@ class AccessBatch:
         """Count the transactions of accesses of a site."""
         access_site = self._sites[site]
         writes = self._counts_transactions and access_site.access is not Access.READ
-        return similar.count_transactions(access_site.access_bytes, self._machine, writes=writes)
+        return similar.count_transactions(access_site, self._machine, writes=writes)
 
     def _add_transactions(
         self, site: int, similar: SimilarAccesses, transactions: Transactions
     ) -> None:
         """Add the transactions of accesses to the counters of a site."""
         columns = {
+            SiteColumn.REQUESTS: transactions.further_requests,
             SiteColumn.SECTORS: transactions.sectors,
             SiteColumn.LINES: transactions.lines,
             SiteColumn.BANK_CYCLES: transactions.bank_cycles,

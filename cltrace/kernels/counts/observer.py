@@ -271,4 +271,5 @@ def _by_word(site: Site, machine: Machine) -> Site:
     """Return a site as its transactions are counted: private variables are accessed word by word."""
     if site.space != PRIVATE or machine.has_item_loops:
         return site
-    return replace(site, access_bytes=min(site.access_bytes, WORD_BYTES))
+    size = min(site.access_bytes, WORD_BYTES)
+    return replace(site, access_bytes=size, request_bytes=size)

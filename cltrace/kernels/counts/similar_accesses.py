@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from cltrace.kernels.counts.touched_sectors import Part
 from cltrace.kernels.counts.transactions import (
     Transactions,
+    Width,
     addresses_by_warp,
     count_transactions,
     lanes_per_address,
     pattern_bytes,
 )
 from cltrace.kernels.execute.lanes import Lanes
+from cltrace.kernels.execute.state import Site
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Value
 
@@ -124,13 +126,11 @@ class SimilarAccesses:
         self._ends = np.cumsum(self.lengths)
         self.groups, self.times = groups_and_times(accesses)
 
-    def count_transactions(
-        self, access_bytes: int, machine: Machine, *, writes: bool
-    ) -> Transactions:
-        """Count the transactions of the warps of all accesses."""
+    def count_transactions(self, site: Site, machine: Machine, *, writes: bool) -> Transactions:
+        """Count the transactions of the warps of all accesses of a site."""
         parts = [run.rows for run in self._runs]
         rows = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        counted = count_transactions(rows, access_bytes, machine, writes=writes)
+        counted = count_transactions(rows, Width.of(site, machine), machine, writes=writes)
         if not any(run.repeats for run in self._runs):
             return counted
         begins = [0, *np.cumsum([len(part) for part in parts]).tolist()]

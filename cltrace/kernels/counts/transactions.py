@@ -1,6 +1,6 @@
 """Memory transactions of the accesses of warps: sectors, lines and bank cycles, from lane addresses."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,23 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.execute.lanes import Lanes
+from cltrace.kernels.execute.state import Site
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Array, Value
 
 Counts = NDArray[np.int64]
 _MULTIPLIERS: Final = np.random.default_rng(0).integers(1, 1 << 62, 1024) | 1
 """Odd factors of the hash of a row of addresses, one per lane of a warp."""
+_FILLING: Final = 2
+"""Requests that fill a sector together, up to which each costs as much as one of the whole sector."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transactions:
-    """The transactions of an access, one entry per warp.
+    """The transactions of an access, one entry per warp. `further_requests` are those after the first.
 
     `touched` concatenates the distinct sectors of each warp, `touched_warp` has the position of the
     warp of each. `stride_bytes` is the distance between neighbouring lanes if it is the same in all
     warps, else None.
     """
 
+    further_requests: Counts
     sectors: Counts
     lines: Counts
     bank_cycles: Counts
@@ -40,6 +44,7 @@ class Transactions:
         """
         touched, warp = _touched_by_warp(self, number, moved_sectors)
         return Transactions(
+            further_requests=self.further_requests[number],
             sectors=self.sectors[number],
             lines=self.lines[number],
             bank_cycles=self.bank_cycles[number],
@@ -50,10 +55,36 @@ class Transactions:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Width:
+    """Bytes of an access of a lane, and those that each of its requests moves."""
+
+    access_bytes: int
+    request_bytes: int
+
+    @classmethod
+    def of(cls, site: Site, machine: Machine) -> "Width":
+        """Return the width of a site. Only GPUs have instructions for each lane."""
+        return cls(
+            site.access_bytes, site.access_bytes if machine.has_item_loops else site.request_bytes
+        )
+
+    @property
+    def requests(self) -> int:
+        """Requests of an access."""
+        return -(-self.access_bytes // self.request_bytes) if self.request_bytes else 1
+
+    def parts(self) -> Iterator[tuple[int, int]]:
+        """Yield the first byte of each request, and the number of bytes."""
+        for number in range(self.requests):
+            begin = number * self.request_bytes
+            yield begin, min(self.request_bytes, self.access_bytes - begin)
+
+
 def count_transactions(
-    rows: NDArray[np.int64], access_bytes: int, machine: Machine, *, writes: bool
+    rows: NDArray[np.int64], width: Width, machine: Machine, *, writes: bool
 ) -> Transactions:
-    """Count the transactions of warps whose lanes access `access_bytes` at the addresses of their row.
+    """Count the transactions of warps whose lanes access memory at the addresses of their row.
 
     Rows with the same distances between lanes and the same position within a line have the same
     transactions, which are counted once.
@@ -66,8 +97,8 @@ def count_transactions(
     patterns = _distinct_patterns(relative[:1] if is_alike else relative, phase, line)
     stride = _stride_of(relative[0]) if is_alike else None
     if patterns is None:
-        return _count_rows(rows, access_bytes, machine, stride, writes=writes)
-    counted = _count_rows(patterns.rows, access_bytes, machine, stride, writes=writes)
+        return _count_requests(rows, width, machine, stride, writes=writes)
+    counted = _count_requests(patterns.rows, width, machine, stride, writes=writes)
     return counted.repeated(patterns.number, (first - phase) // machine.sector_bytes)
 
 
@@ -153,6 +184,40 @@ def addresses_by_warp(addresses: Sequence[Value], lanes: Lanes, width: int) -> N
     return rows.reshape(-1, positions.shape[1])
 
 
+def _count_requests(
+    rows: NDArray[np.int64], width: Width, machine: Machine, stride: int | None, *, writes: bool
+) -> Transactions:
+    """Return the transactions of all requests of an access, which touch sectors again."""
+    counted = [
+        _count_rows(rows + begin, size, machine, stride, writes=writes)
+        for begin, size in width.parts()
+    ]
+    if len(counted) == 1:
+        return counted[0]
+    warps = np.concatenate([each.touched_warp for each in counted])
+    order = np.argsort(warps, kind="stable")
+    partial = [each.partial_sectors for each in counted]
+    if _FILLING * width.request_bytes >= machine.sector_bytes:
+        partial = [
+            _count_rows(rows, width.access_bytes, machine, stride, writes=writes).partial_sectors
+        ]
+    return Transactions(
+        further_requests=np.full(len(rows), len(counted) - 1),
+        sectors=_sum(each.sectors for each in counted),
+        lines=_sum(each.lines for each in counted),
+        bank_cycles=_sum(each.bank_cycles for each in counted),
+        partial_sectors=_sum(partial),
+        touched=np.concatenate([each.touched for each in counted])[order],
+        touched_warp=warps[order],
+        stride_bytes=stride,
+    )
+
+
+def _sum(parts: Iterable[Counts]) -> Counts:
+    total: Counts = np.sum(list(parts), axis=0)
+    return total
+
+
 def _count_rows(
     rows: NDArray[np.int64],
     access_bytes: int,
@@ -174,6 +239,7 @@ def _count_rows(
         else np.zeros(len(rows), np.int64)
     )
     return Transactions(
+        further_requests=np.zeros(len(rows), np.int64),
         sectors=counts,
         lines=is_new_line.sum(axis=1),
         bank_cycles=count_bank_cycles(rows, access_bytes, machine),

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cltrace.kernels import KernelCounts
+from cltrace.kernels import KernelCounts, Machine
 from cltrace.kernels.counts.records import AccessSite, SharedSectors
 from cltrace.kernels.ir.instructions import Access
 
 _MOSTLY_PARTIAL: Final = 0.5
 """Share of partly written sectors from which a region's writes count as partial."""
+_DENSE: Final = 1.3
+"""Bytes of the lines of a request, by those of its vectors, up to which there is nothing else in them."""
 _MERGED_LINES: Final = 6.0
 """Lines of a store up to which a compute unit sends it on together with the warp's next one."""
 _SEPARATION: Final = 4.0
@@ -84,7 +86,8 @@ def _fill_together(
 ) -> bool:
     """Return True if several stores of a warp together fill sectors that none of them fills alone.
 
-    They are stores at several places, or at one place in a loop over the members of a sector.
+    They are stores at several places, at one place in a loop over the members of a sector, or of the
+    parts of a vector.
     """
     different = different_sectors(region, counts)
     written = sum(site.accesses.value * site.access_bytes for site in sites)
@@ -95,7 +98,16 @@ def _fill_together(
     (site,) = sites
     is_partial = site.partial_sectors > 0.95 * region.sectors
     is_within = 0 < (site.stride_bytes or 0) <= counts.machine.sector_bytes
-    return fills_once and is_partial and is_within
+    return fills_once and is_partial and (is_within or _is_dense(site, counts.machine))
+
+
+def _is_dense(site: AccessSite, machine: Machine) -> bool:
+    """Return True if the lines of a request hold hardly more than the vectors of a warp's lanes.
+
+    If it writes only parts of their sectors, it writes parts of the vectors.
+    """
+    touched_bytes = site.lines.value / max(site.requests.value, 1e-9) * machine.line_bytes
+    return touched_bytes <= _DENSE * machine.warp_width * site.access_bytes
 
 
 def _unread_sectors(region: SharedSectors, counts: KernelCounts) -> float:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cltrace.kernels.counts.transactions import count_transactions
+from cltrace.kernels.counts.transactions import Width, count_transactions
 from cltrace.kernels.events.records import EventSite, LaunchEvents
 from cltrace.kernels.machine import Machine
 
@@ -124,6 +124,6 @@ def _count_requests(
         is_here = widths == width
         place = np.arange(width)
         position = np.where(place < counts[is_here, None], place, 0) + begins[is_here, None]
-        counted = count_transactions(addresses[position], size, machine, writes=False)
+        counted = count_transactions(addresses[position], Width(size, size), machine, writes=False)
         sectors[is_here], bank_cycles[is_here] = counted.sectors, counted.bank_cycles
     return sectors, bank_cycles

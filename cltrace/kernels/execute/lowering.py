@@ -112,7 +112,13 @@ def _lower_copy(instruction: Copy, _: int, __: SiteTable) -> Step | None:
 
 def _lower_load(instruction: Load, block: int, sites: SiteTable) -> Step:
     site = sites.add(
-        instruction, block, Access.READ, instruction.space, instruction.type, instruction.pointer
+        instruction,
+        block,
+        Access.READ,
+        instruction.space,
+        instruction.type,
+        instruction.pointer,
+        alignment_bytes=instruction.alignment_bytes,
     )
     pointer, result, kind = instruction.pointer, instruction.result, instruction.type
 
@@ -131,6 +137,7 @@ def _lower_store(instruction: Store, block: int, sites: SiteTable) -> Step:
         instruction.space,
         instruction.type,
         instruction.pointer,
+        alignment_bytes=instruction.alignment_bytes,
     )
     pointer, value, kind = instruction.pointer, instruction.value, instruction.type
 
@@ -143,7 +150,15 @@ def _lower_store(instruction: Store, block: int, sites: SiteTable) -> Step:
 
 def _lower_touch(instruction: Touch, block: int, sites: SiteTable) -> Step:
     pointer, kind = instruction.pointer, instruction.type
-    site = sites.add(instruction, block, instruction.access, instruction.space, kind, pointer)
+    site = sites.add(
+        instruction,
+        block,
+        instruction.access,
+        instruction.space,
+        kind,
+        pointer,
+        alignment_bytes=instruction.alignment_bytes,
+    )
 
     def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         address = record_access(site, frame[pointer], lanes, state)

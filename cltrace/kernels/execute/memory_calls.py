@@ -42,7 +42,10 @@ def _lower_vector_load(
     offset, pointer = call.arguments
     kind, result = call.type, call.result
     step_bytes = np.int64(stored_bytes(kind))
-    site = sites.add(call, block, Access.READ, space_of(call, 1), kind, pointer, offset)
+    site = sites.add(
+        *(call, block, Access.READ, space_of(call, 1), kind, pointer, offset),
+        alignment_bytes=size_bytes(element_of(kind)),
+    )
 
     def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         address = record_access(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)
@@ -57,13 +60,21 @@ def _lower_vector_store(
     value, offset, pointer = call.arguments
     kind = call.argument_types[0]
     step_bytes = np.int64(stored_bytes(kind))
-    site = sites.add(call, block, Access.WRITE, space_of(call, 2), kind, pointer, offset)
+    site = sites.add(
+        *(call, block, Access.WRITE, space_of(call, 2), kind, pointer, offset),
+        alignment_bytes=size_bytes(element_of(kind)),
+    )
 
     def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         address = record_access(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)
         state.memory.store(frame[value], kind, address, lanes)
 
     return step
+
+
+def _half_alignment(name: str) -> int:
+    """Return the alignment of a read or write of `half`, 0 for that of the vector."""
+    return 0 if name.startswith(("vloada", "vstorea")) else size_bytes(_HALF)
 
 
 def _half_type(kind: Type) -> Type:
@@ -88,7 +99,10 @@ def _lower_half_load(
     result, kind = call.result, _half_type(call.type)
     wide = dtype_of(element_of(call.type))
     step_bytes = _half_stride(signature.name, kind)
-    site = sites.add(call, block, Access.READ, space_of(call, 1), kind, pointer, offset)
+    site = sites.add(
+        *(call, block, Access.READ, space_of(call, 1), kind, pointer, offset),
+        alignment_bytes=_half_alignment(signature.name),
+    )
 
     def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         address = record_access(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)
@@ -107,7 +121,10 @@ def _lower_half_store(
     rounding = signature.name[-4:] if signature.name[-4:-1] == "_rt" else ""
     convert = _to_half(rounding, source)
     step_bytes = _half_stride(signature.name, kind)
-    site = sites.add(call, block, Access.WRITE, space_of(call, 2), kind, pointer, offset)
+    site = sites.add(
+        *(call, block, Access.WRITE, space_of(call, 2), kind, pointer, offset),
+        alignment_bytes=_half_alignment(signature.name),
+    )
 
     def step(frame: Frame, lanes: Lanes, state: ExecutionState, /) -> None:
         address = record_access(site, frame[pointer] + frame[offset] * step_bytes, lanes, state)

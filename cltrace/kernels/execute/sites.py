@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -17,7 +18,21 @@ from cltrace.kernels.ir.instructions import (
     Store,
     Touch,
 )
-from cltrace.kernels.ir.types import GENERIC, PointerType, Type, size_bytes, stored_bytes, type_name
+from cltrace.kernels.ir.types import (
+    GENERIC,
+    LOCAL,
+    PointerType,
+    Type,
+    VectorType,
+    size_bytes,
+    stored_bytes,
+    type_name,
+)
+
+_MAX_REQUEST_BYTES: Final = 16
+"""Bytes of the widest access of an instruction of a GPU."""
+_MAX_ELEMENTS: Final = 4
+"""Elements of the longest vector that it moves."""
 
 
 class SiteTable:
@@ -52,8 +67,13 @@ class SiteTable:
         kind: Type,
         pointer: int,
         *indices: int,
+        alignment_bytes: int = 0,
     ) -> int:
-        """Add a site and return its number. `indices` are further slots that its address depends on."""
+        """Add a site and return its number.
+
+        `indices` are further slots that its address depends on. The address is a multiple of
+        `alignment_bytes`, 0 if nothing is known but its type.
+        """
         number = len(self._sites)
         self._sites.append(
             Site(
@@ -63,6 +83,7 @@ class SiteTable:
                 access=access,
                 space=space,
                 access_bytes=stored_bytes(kind),
+                request_bytes=_request_bytes(kind, 0 if space == LOCAL else alignment_bytes),
                 element=type_name(kind),
                 pointer=pointer,
                 indices=indices,
@@ -77,7 +98,7 @@ class SiteTable:
             for number in numbers:
                 element = f"char[{size}]"
                 self._sites[number] = replace(
-                    self._sites[number], access_bytes=size, element=element
+                    self._sites[number], access_bytes=size, request_bytes=size, element=element
                 )
 
     def allocate(self, instruction: Allocate) -> np.int64:
@@ -86,6 +107,21 @@ class SiteTable:
         self._next_object += 1
         self._private.append(instruction)
         return address
+
+
+def _request_bytes(kind: Type, alignment_bytes: int) -> int:
+    """Return the bytes that an instruction of a GPU moves of an access.
+
+    NVIDIA's compiler splits vectors into at most four elements and 16 bytes, and into elements where it
+    does not know that their address is aligned, as that of `vload4`. Up to 16 aligned bytes are joined.
+    It aligns arrays in local memory.
+    """
+    size = stored_bytes(kind)
+    aligned = min(alignment_bytes or size, _MAX_REQUEST_BYTES)
+    if size <= aligned or not isinstance(kind, VectorType):
+        return size
+    element = size_bytes(kind.element)
+    return max(min(aligned, _MAX_ELEMENTS * element), element)
 
 
 def space_of(call: Call, argument: int) -> int:

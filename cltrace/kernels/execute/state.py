@@ -23,6 +23,8 @@ class Site:
     space: int
     """The address space of the pointer's type; a generic pointer may point into any space."""
     access_bytes: int
+    request_bytes: int
+    """Bytes that an instruction of a GPU moves; a wider access takes several."""
     element: str
     """The accessed type, such as `float4`."""
     pointer: int

@@ -87,8 +87,8 @@ class _Reduction:
             case Store():
                 access = Access.WRITE
             case _:
-                access = Access.ATOMIC
-        return Touch(access, item.type, item.pointer, item.space, item.place)
+                return Touch(Access.ATOMIC, item.type, item.pointer, item.space, item.place)
+        return Touch(access, item.type, item.pointer, item.space, item.place, item.alignment_bytes)
 
 
 def _is_vector(kind: object) -> bool:

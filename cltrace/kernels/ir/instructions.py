@@ -130,13 +130,17 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A memory access without a value: stands for a read, write or atomic whose value does not matter."""
+    """A memory access without a value: stands for a read, write or atomic whose value does not matter.
+
+    `alignment_bytes` is as for `Load`.
+    """
 
     access: Access
     type: Type
     pointer: int
     space: int
     place: Place
+    alignment_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
