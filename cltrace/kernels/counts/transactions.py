@@ -197,10 +197,8 @@ def _count_requests(
     warps = np.concatenate([each.touched_warp for each in counted])
     order = np.argsort(warps, kind="stable")
     partial = [each.partial_sectors for each in counted]
-    if _FILLING * width.request_bytes >= machine.sector_bytes:
-        partial = [
-            _count_rows(rows, width.access_bytes, machine, stride, writes=writes).partial_sectors
-        ]
+    if writes and _FILLING * width.request_bytes >= machine.sector_bytes:
+        partial = [_count_partial_sectors(rows, width.access_bytes, machine)]
     return Transactions(
         further_requests=np.full(len(rows), len(counted) - 1),
         sectors=_sum(each.sectors for each in counted),
