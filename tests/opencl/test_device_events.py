@@ -282,7 +282,7 @@ context = cl.create_some_context(interactive=False)
 queue = cl.CommandQueue(context)
 program = cl.Program(context, '''
 __kernel void halve(__global const int *x, __global int *y)
-{ const int i = get_global_id(0); if (x[i] > 9) y[i / 2] = x[i]; else y[i] += 1; }''').build()
+{ const int i = get_global_id(0); if (x[i] > 9) y[i] = x[i] / 2; else y[i] += 1; }''').build()
 flags = cl.svm_mem_flags.READ_WRITE
 x, y = (cl.SVMAllocation(context, 256, 64, flags, queue=queue) for _ in range(2))
 cl.enqueue_copy(queue, x, np.arange(64, dtype=np.int32) % 20)

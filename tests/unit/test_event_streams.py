@@ -1,6 +1,7 @@
 """Streams of conditions: how they are recorded, kept, decoded and stored in files."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -232,3 +233,22 @@ def test_a_damaged_file_is_refused_in_one_line(
     except KernelError as error:
         message = str(error)
         assert "\n" not in message
+
+
+def test_a_file_whose_accesses_have_more_requests_than_a_vector_elements_is_refused(
+    tmp_path: Path,
+) -> None:
+    events = record_sum("sum_by_halves", 64)
+    path = tmp_path / "x.events"
+
+    def write(request_bytes: int) -> None:
+        sites = [
+            replace(site, access_bytes=128, request_bytes=request_bytes) for site in events.sites
+        ]
+        write_events(replace(events, sites=tuple(sites)), path)
+
+    write(8)
+    assert {site.request_bytes for site in read_events(path).sites} == {8}
+    write(7)
+    with pytest.raises(KernelError):
+        read_events(path)

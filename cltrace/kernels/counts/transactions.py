@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.execute.lanes import Lanes
-from cltrace.kernels.execute.state import Site
 from cltrace.kernels.machine import Machine
 from cltrace.kernels.values import Array, Value
 
@@ -55,6 +54,18 @@ class Transactions:
         )
 
 
+class _Accessing(Protocol):
+    """A place that accesses memory."""
+
+    @property
+    def access_bytes(self) -> int:
+        """Bytes of an access of a lane."""
+
+    @property
+    def request_bytes(self) -> int:
+        """Bytes that an instruction of a GPU moves of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Width:
     """Bytes of an access of a lane, and those that each of its requests moves."""
@@ -63,7 +74,7 @@ class Width:
     request_bytes: int
 
     @classmethod
-    def of(cls, site: Site, machine: Machine) -> "Width":
+    def of(cls, site: _Accessing, machine: Machine) -> "Width":
         """Return the width of a site. Only GPUs have instructions for each lane."""
         return cls(
             site.access_bytes, site.access_bytes if machine.has_item_loops else site.request_bytes

@@ -50,6 +50,8 @@ _MAX_UNIT: Final = 1 << 12
 """Largest warp, sector, bank, and number of banks of a device."""
 _MAX_EPOCHS: Final = 1 << 22
 _MAX_ACCESS_BYTES: Final = 1 << 12
+_MAX_REQUESTS: Final = 16
+"""Requests of an access: the elements of the longest vector."""
 _DAMAGES: Final = (
     OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError, EOFError, OverflowError,
     KeyError, TypeError, ValueError, AttributeError, RuntimeError, SyntaxError, TokenError,
@@ -338,13 +340,18 @@ def _binding(stored: Mapping[str, Any]) -> Binding:
 
 
 def _site(stored: Mapping[str, Any]) -> EventSite:
+    access_bytes = min(_natural(stored["access_bytes"]), _MAX_ACCESS_BYTES)
+    request_bytes = min(_natural(stored.get("request_bytes", access_bytes)), access_bytes)
+    if access_bytes > _MAX_REQUESTS * request_bytes:
+        raise ValueError("an access has too many requests")
     return EventSite(
         file=_text(stored["file"]),
         line=_natural(stored["line"]),
         column=_natural(stored["column"]),
         kind=EventKind(stored["kind"]),
         element=_text(stored["element"]),
-        access_bytes=min(_natural(stored["access_bytes"]), _MAX_ACCESS_BYTES),
+        access_bytes=access_bytes,
+        request_bytes=request_bytes,
         is_assumed=stored["is_assumed"] is True,
     )
 

@@ -152,6 +152,7 @@ def event_sites(kernel: PreparedKernel, assumed: Collection[int] = ()) -> tuple[
             kind=EventKind[site.access.name],
             element=site.element,
             access_bytes=site.access_bytes,
+            request_bytes=site.request_bytes,
             is_assumed=site.number in assumed,
         )
         for site in kernel.sites
@@ -164,6 +165,7 @@ def event_sites(kernel: PreparedKernel, assumed: Collection[int] = ()) -> tuple[
             kind=kind,
             element="",
             access_bytes=0,
+            request_bytes=0,
         )
         for call, kind in find_barriers(kernel).values()
     )

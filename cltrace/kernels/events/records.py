@@ -114,7 +114,8 @@ def all_ways(begin: Continuation, decisions: Sequence[Decision]) -> tuple[Contin
 class EventSite:
     """A place of the source that accesses memory, or has a barrier.
 
-    `access_bytes` is the size of one work-item's access, 0 for a barrier. `element` is its type.
+    `access_bytes` is the size of one work-item's access, 0 for a barrier; an instruction of a GPU moves
+    `request_bytes` of it. `element` is its type.
     `is_assumed` is True if the address depends on unknown contents.
     """
 
@@ -124,6 +125,7 @@ class EventSite:
     kind: EventKind
     element: str
     access_bytes: int
+    request_bytes: int
     is_assumed: bool = False
 
 

@@ -25,7 +25,7 @@ class SiteAccesses:
             outside of all objects.
         is_private: True for private memory.
         accesses: the number of accesses by work-items.
-        sectors: sectors of each request, which is one access of a warp.
+        sectors: sectors of each request, which is what an instruction of a GPU moves for a warp.
         bank_cycles: cycles that the banks need for each request.
     """
 
@@ -38,7 +38,7 @@ class SiteAccesses:
 
     @property
     def requests(self) -> int:
-        """The number of accesses of warps."""
+        """The number of requests of warps."""
         return len(self.sectors)
 
 
@@ -73,11 +73,12 @@ def _count_site(
     is_first = np.ones(len(positions), np.bool_)
     is_first[1:] = (warp[1:] != warp[:-1]) | (step[1:] != step[:-1])
     begins = np.flatnonzero(is_first)
-    offsets, size = accesses.offset_bytes[positions], max(events.sites[number].access_bytes, 1)
+    offsets = accesses.offset_bytes[positions]
     if is_private:
-        offsets, size = _interleave(events, positions, offsets, warp), _WORD_BYTES
+        offsets = _interleave(events, positions, offsets, warp)
+    width = _width(events.sites[number], events.machine, is_private=is_private)
     addresses = offsets + (accesses.memory[positions] << _MEMORY_SHIFT)
-    sectors, bank_cycles = _count_requests(addresses, begins, step[begins], size, events.machine)
+    sectors, bank_cycles = _count_requests(addresses, begins, step[begins], width, events.machine)
     return SiteAccesses(
         site=number,
         memories=tuple(np.unique(accesses.memory[positions]).tolist()),
@@ -86,6 +87,13 @@ def _count_site(
         sectors=sectors,
         bank_cycles=bank_cycles,
     )
+
+
+def _width(site: EventSite, machine: Machine, *, is_private: bool) -> Width:
+    """Return the bytes of an access and of its requests. Private variables are accessed word by word."""
+    if is_private:
+        return Width(_WORD_BYTES, _WORD_BYTES)
+    return Width.of(site, machine) if site.access_bytes else Width(1, 1)
 
 
 def _interleave(
@@ -105,12 +113,12 @@ def _count_requests(
     addresses: NDArray[np.int64],
     begins: NDArray[np.int64],
     step: NDArray[np.int64],
-    size: int,
+    width: Width,
     machine: Machine,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the sectors and bank cycles of requests, which begin at `begins`.
+    """Return the sectors and bank cycles of the requests of warps, whose accesses begin at `begins`.
 
-    Requests of one step are counted as wide as the widest of them, as the passes of wide accesses are
+    Warps of one step are counted as wide as the widest of them, as the passes of wide accesses are
     parts of that; if all work-items access one address, as a single access.
     """
     counts = np.diff(begins, append=len(addresses))
@@ -118,12 +126,18 @@ def _count_requests(
     step_counts = np.diff(step_begins, append=len(step))
     widest, first = np.maximum.reduceat(counts, step_begins), begins[step_begins]
     is_uniform = np.minimum.reduceat(addresses, first) == np.maximum.reduceat(addresses, first)
-    widths = np.repeat(np.where(is_uniform, 1, widest), step_counts)
-    sectors, bank_cycles = np.zeros(len(begins), np.int64), np.zeros(len(begins), np.int64)
-    for width in np.unique(widths).tolist():
-        is_here = widths == width
-        place = np.arange(width)
+    lanes = np.repeat(np.where(is_uniform, 1, widest), step_counts)
+    sectors, bank_cycles = np.zeros((2, len(begins), width.requests), np.int64)
+    for count in np.unique(lanes).tolist():
+        is_here = lanes == count
+        place = np.arange(count)
         position = np.where(place < counts[is_here, None], place, 0) + begins[is_here, None]
-        counted = count_transactions(addresses[position], Width(size, size), machine, writes=False)
-        sectors[is_here], bank_cycles[is_here] = counted.sectors, counted.bank_cycles
-    return sectors, bank_cycles
+        for request, (begin, size) in enumerate(width.parts()):
+            counted = count_transactions(
+                addresses[position] + begin, Width(size, size), machine, writes=False
+            )
+            sectors[is_here, request], bank_cycles[is_here, request] = (
+                counted.sectors,
+                counted.bank_cycles,
+            )
+    return sectors.ravel(), bank_cycles.ravel()
