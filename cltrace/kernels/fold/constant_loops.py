@@ -150,6 +150,7 @@ class _LoopSearch:
         """Return the loop as a canonical one, None if its counters do not end it.
 
         Something else may end it before, as in a sort by insertion: a compiler then unrolls it as well.
+        clang copies a test into the ways to it (`all = all && is_set(k)`); such copies are one.
         """
         blocks, header = self._loop.blocks, self._loop.header
         leaving = [
@@ -159,9 +160,9 @@ class _LoopSearch:
             return None
         tests = {block: self._test(block) for block in leaving}
         ending = [block for block, test in tests.items() if test is not None]
-        if len(ending) != 1:
+        if len({self._way_out(block, tests[block]) for block in ending}) != 1:
             return None
-        (last,) = ending
+        last = ending[0]
         branch, test = self._function.blocks[last].terminator, tests[last]
         assert isinstance(branch, Branch)
         assert test is not None
@@ -185,6 +186,13 @@ class _LoopSearch:
         test = self._definitions.get(branch.condition)
         is_of_counters = isinstance(test, Compare) and self._is_constant(test.result)
         return test if is_of_counters and isinstance(test, Compare) else None
+
+    def _way_out(self, block: int, test: Compare | None) -> tuple[str, int, int, bool] | None:
+        """Return what a test compares, and its result for which the loop goes on."""
+        branch = self._function.blocks[block].terminator
+        if test is None or not isinstance(branch, Branch):
+            return None
+        return test.predicate, test.left, test.right, branch.then in self._loop.blocks
 
     def run(
         self, form: CanonicalLoop, around: Mapping[int, Value], max_trips: int
