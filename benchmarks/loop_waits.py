@@ -8,8 +8,6 @@ reads at an address that it has read, `short` and `long` behind a condition with
 the loop.
 """
 
-import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -19,7 +17,7 @@ import numpy as np
 import pyopencl as cl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks.profiled_queues import device_facts, median_ns, open_queue
+from benchmarks.profiled_queues import measure_to_file, median_ns
 
 ITEMS: Final = 1024
 GROUP: Final = 32
@@ -62,23 +60,8 @@ def _chain(count: int) -> str:
     )
 
 
-def main() -> None:
-    """Measure the loops on the first device of a platform."""
-    parser = argparse.ArgumentParser(description="What a trip of a loop waits for.")
-    parser.add_argument("--platform", required=True)
-    parser.add_argument("--json", type=Path, required=True)
-    arguments = parser.parse_args()
-    queue = open_queue(arguments.platform)
-    per_trip = _measure(queue)
-    for name, duration_ns in per_trip.items():
-        print(f"{name:10} {duration_ns:7.1f} ns a trip")
-    facts = device_facts(queue)
-    text = json.dumps({**facts, "trips": TRIPS, "ns_per_trip": per_trip}, indent=1)
-    arguments.json.write_text(text + "\n", encoding="utf-8")
-
-
-def _measure(queue: cl.CommandQueue) -> dict[str, float]:
-    """Return the median duration of a trip of each loop in ns."""
+def _measure(queue: cl.CommandQueue) -> dict[str, object]:
+    """Return the median duration of a trip of each loop in ns, and print it."""
     flags = cl.mem_flags
     drawn = np.random.default_rng(1).integers(0, 1 << 18, TRIPS * ITEMS, dtype=np.int32)
     read = flags.READ_ONLY | flags.COPY_HOST_PTR
@@ -91,8 +74,9 @@ def _measure(queue: cl.CommandQueue) -> dict[str, float]:
         arrays = (indices, vectors, out)
         launch = partial(kernel, queue, (ITEMS,), (GROUP,), *arrays, np.int32(TRIPS))
         per_trip[name] = median_ns(launch, _ROUNDS, _WARM_UP_ROUNDS) / TRIPS
-    return per_trip
+        print(f"{name:10} {per_trip[name]:7.1f} ns a trip")
+    return {"trips": TRIPS, "ns_per_trip": per_trip}
 
 
 if __name__ == "__main__":
-    main()
+    measure_to_file("What a trip of a loop waits for.", _measure)

@@ -1,8 +1,11 @@
 """Queues on the device that a benchmark's command line names, and the times of launches on them."""
 
+import argparse
+import json
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pyopencl as cl
 
@@ -29,3 +32,19 @@ def median_ns(launch: Callable[[], cl.Event], rounds: int, warm_up_rounds: int) 
         event.wait()
         durations_ns.append(event.profile.end - event.profile.start)
     return statistics.median(durations_ns[warm_up_rounds:])
+
+
+def measure_to_file(
+    description: str, measure: Callable[[cl.CommandQueue], Mapping[str, object]]
+) -> None:
+    """Write what `measure` finds on the device of the command line to the file that it names.
+
+    The options are `--platform`, a part of its name, and `--json`.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--platform", required=True)
+    parser.add_argument("--json", type=Path, required=True)
+    arguments = parser.parse_args()
+    queue = open_queue(arguments.platform)
+    text = json.dumps({**device_facts(queue), **measure(queue)}, indent=1)
+    arguments.json.write_text(text + "\n", encoding="utf-8")

@@ -7,8 +7,6 @@ is read fits the shared cache. No compiler unrolls the loops `together N`, as th
 number: N reads begin together.
 """
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Final
@@ -17,7 +15,7 @@ import numpy as np
 import pyopencl as cl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks.profiled_queues import device_facts, median_ns, open_queue
+from benchmarks.profiled_queues import measure_to_file, median_ns
 
 ITEMS: Final = 1024
 GROUP: Final = 32
@@ -73,22 +71,8 @@ def numbers(name: str, source: str) -> tuple[np.generic, ...]:
     return length, np.uint32(ITEMS), np.uint32(last)
 
 
-def main() -> None:
-    """Measure the loops on the first device of a platform."""
-    parser = argparse.ArgumentParser(description="How far ahead a loop reads.")
-    parser.add_argument("--platform", required=True)
-    parser.add_argument("--json", type=Path, required=True)
-    arguments = parser.parse_args()
-    queue = open_queue(arguments.platform)
-    measured = _measure(queue)
-    for name, duration_ns in measured.items():
-        print(f"{name:24} {duration_ns / TRIPS:7.1f} ns a trip")
-    text = json.dumps({**device_facts(queue), "ns": measured}, indent=1)
-    arguments.json.write_text(text + "\n", encoding="utf-8")
-
-
-def _measure(queue: cl.CommandQueue) -> dict[str, float]:
-    """Return the median duration of each loop in ns."""
+def _measure(queue: cl.CommandQueue) -> dict[str, object]:
+    """Return the median duration of each loop in ns, and print that of a trip."""
     flags = cl.mem_flags
     read = cl.Buffer(queue.context, flags.READ_WRITE, 16 * ITEMS * 2 * TRIPS)
     cl.enqueue_fill_buffer(queue, read, np.float32(1), 0, read.size)
@@ -98,7 +82,8 @@ def _measure(queue: cl.CommandQueue) -> dict[str, float]:
         kernel = cl.Kernel(cl.Program(queue.context, source).build(), "loop")
         kernel.set_args(read, out, *numbers(name, source))
         measured[name] = round(_median_ns(queue, kernel), 1)
-    return measured
+        print(f"{name:24} {measured[name] / TRIPS:7.1f} ns a trip")
+    return {"ns": measured}
 
 
 def _median_ns(queue: cl.CommandQueue, kernel: cl.Kernel) -> float:
@@ -109,4 +94,4 @@ def _median_ns(queue: cl.CommandQueue, kernel: cl.Kernel) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    measure_to_file("How far ahead a loop reads.", _measure)

@@ -6,8 +6,6 @@
 whose addresses are multiples of an element only. Each work-item fills, or copies, one vector.
 """
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Final
@@ -16,7 +14,7 @@ import numpy as np
 import pyopencl as cl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks.profiled_queues import device_facts, median_ns, open_queue
+from benchmarks.profiled_queues import measure_to_file, median_ns
 
 SIZE_BYTES: Final = 1 << 26
 """Bytes of each of the two arrays: more than the shared caches of GPUs of 2023 hold."""
@@ -79,17 +77,6 @@ def number_of(name: str) -> np.generic:
     return ELEMENTS[name.split()[-2]]
 
 
-def main() -> None:
-    """Measure the kernels on the first device of a platform."""
-    parser = argparse.ArgumentParser(description="What reads and writes of vectors cost.")
-    parser.add_argument("--platform", required=True)
-    parser.add_argument("--json", type=Path, required=True)
-    arguments = parser.parse_args()
-    queue = open_queue(arguments.platform)
-    text = json.dumps({**device_facts(queue), "ns": _measure(queue)}, indent=1)
-    arguments.json.write_text(text + "\n", encoding="utf-8")
-
-
 def _measure(queue: cl.CommandQueue) -> dict[str, float]:
     """Return the median durations of the kernels in ns."""
     arrays = [cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, SIZE_BYTES) for _ in range(2)]
@@ -109,4 +96,4 @@ def _measure(queue: cl.CommandQueue) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    measure_to_file("What reads and writes of vectors cost.", lambda queue: {"ns": _measure(queue)})

@@ -1,5 +1,6 @@
 """Demand of a launch on the parts of a device, computed once from its counts."""
 
+import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -94,17 +95,21 @@ class Demand:
     def serial_warps(self) -> float:
         """Warps that a compute unit runs one after another, where all resident ones count once.
 
-        The last one is the longest.
+        The last one is the longest. A GPU that begins another wave waits for the whole of it.
         """
         if self.has_item_loops:
             return self.waves * max(self.group_warps, 1.0)
-        return self.waves - 1.0 + self.imbalance.warps
+        return max(math.ceil(self.waves), self.waves - 1.0 + self.imbalance.warps)
 
     @property
     def busiest_share(self) -> float:
-        """Work of the compute unit that works longest, by that of the mean one."""
+        """Work of the compute unit that works longest, by that of the mean one.
+
+        On a GPU, some units run one work-group more than others, unless all run the same number.
+        """
         groups = max(self.groups / self.units, 1.0)
-        return (groups - 1.0 + self.imbalance.groups) / groups
+        most = groups if self.has_item_loops else float(math.ceil(groups))
+        return max(most, groups - 1.0 + self.imbalance.groups) / groups
 
     @property
     def unit_warps(self) -> float:
