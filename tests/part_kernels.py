@@ -4,6 +4,9 @@ from cltrace.kernels import BufferArgument, KernelCounts, LocalArgument, count, 
 
 KERNELS = {
     "stream": "kernel void stream(global float *a) { a[get_global_id(0)] *= 2.0f; }",
+    "wide stream": """
+        kernel void wide_stream(global float4 *a) { a[get_global_id(0)] *= 2.0f; }
+    """,
     "groups": """
         kernel void groups(global float *a, local float *b) {
             size_t i = get_local_id(0);
@@ -18,7 +21,10 @@ KERNELS = {
 }
 
 
-def counts_of(name: str, items: int = 1 << 22) -> KernelCounts:
+def counts_of(name: str, floats: int = 1 << 22) -> KernelCounts:
     """The counts of a launch of one of `KERNELS` on as many floats."""
-    more = [LocalArgument(1024)] if name == "groups" else []
-    return count(parse(KERNELS[name]), name, (items,), (256,), [BufferArgument(4 * items), *more])
+    arguments: list[BufferArgument | LocalArgument] = [BufferArgument(4 * floats)]
+    if name == "groups":
+        arguments.append(LocalArgument(1024))
+    items = floats // 4 if name == "wide stream" else floats
+    return count(parse(KERNELS[name]), name.replace(" ", "_"), (items,), (256,), arguments)

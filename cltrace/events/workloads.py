@@ -92,12 +92,13 @@ class Arrival:
     `idle_ns` is the time since its compute units had work. `first_share` is 1 for the first launch of a
     kernel of a program, 0 for later ones, and between them for launches that are taken together.
     `changed_images` is the number of image arguments that are other images than at the kernel's last
-    launch.
+    launch. `is_queued` is True for a launch that waited in the queue while the device worked.
     """
 
     idle_ns: float = 0.0
     first_share: float = 0.0
     changed_images: float = 0.0
+    is_queued: bool = False
 
 
 STEADY: Final = Arrival()

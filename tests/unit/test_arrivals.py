@@ -1,7 +1,9 @@
 """Launches that find a device idle, or are the first of their program."""
 
+import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +110,37 @@ def test_times_are_those_of_the_median_call() -> None:
     assert both.images_ns == pytest.approx(1500.0)
     assert arrival_times([late, soon, soon], constants) == arrival_times([soon], constants)
     assert arrival_times([soon, late, late], constants) == alone
+
+
+def test_launches_that_waited_in_the_queue_begin_sooner() -> None:
+    """As measured on an H200, for kernels of 6 to 54 µs."""
+    constants = OVERLAP.for_device(H200).costs.constants
+    queued = arrival_times([Arrival(is_queued=True)], constants)
+    assert queued.total_ns == 0.0
+    measured = json.loads((DATA / "h200-queued-launches.json").read_text(encoding="utf-8"))["ns"]
+    sooner_ns = [times["alone"] - times["queued"] for times in measured.values()]
+    assert queued.queued_ns == pytest.approx(np.median(sooner_ns), rel=0.05)
+    half = arrival_times([Arrival(is_queued=True), STEADY], constants)
+    assert half.queued_ns == pytest.approx(queued.queued_ns / 2)
+
+
+def test_a_launch_is_never_shorter_than_nothing(counts: KernelCounts) -> None:
+    model = OVERLAP.for_device(H200)
+    model = replace(model, costs=model.costs.with_constants({"queued launch": 1e9}))
+    alone, queued = (
+        model.predict(counts, arrivals=[Arrival(is_queued=is_queued)])
+        for is_queued in (False, True)
+    )
+    launch_ns = next(part.time_ns for part in alone.parts if part.name == "launch")
+    assert queued.duration_ns == pytest.approx(alone.duration_ns - launch_ns)
+
+
+def test_a_trace_shows_which_launches_waited() -> None:
+    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
+        states = LaunchStates.of(trace, [], Machine(compute_units=132), "")
+    calls = [call for own in states.arrivals.values() for call in own]
+    assert all(call.idle_ns <= 2_500 for call in calls if call.is_queued)
+    assert 0 < sum(call.is_queued for call in calls) < len(calls)
 
 
 def test_states_are_those_of_the_calls() -> None:

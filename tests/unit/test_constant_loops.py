@@ -183,3 +183,21 @@ def test_trips_between_ends_a_known_distance_apart(
     unrolled = find_unrolled_loops(kernel, Machine())
     whole = [each.trips for each in unrolled.values() if each.is_whole]
     assert whole == ([] if trips is None else [trips])
+
+
+def test_copies_of_a_test_end_a_loop_as_one_does() -> None:
+    """clang goes past the comparison of the body once it has failed, and tests the counter there too."""
+    body = """
+        uchar f[18];
+        for (int j = 0; j < 18; j++) f[j] = a[i * 18 + j];
+        bool all = true;
+        for (int j = 0; j < 18; j++) all = all && (f[j] & 3) == 1;
+        if (all) c[i] = 1;"""
+    head = "__kernel void k(__global const uchar *a, __global int *c)"
+    source = f"{head} {{ int i = get_global_id(0); {body} }}"
+    assert trips_of(source) == [18, 18]
+    arguments = (BufferArgument(18 * 256), BufferArgument(4 * 256))
+    counts = count(parse(source), "k", (256,), (256,), arguments, machine=Machine())
+    private = [site for site in counts.sites if site.space == "private"]
+    assert private
+    assert all(site.is_register for site in private)

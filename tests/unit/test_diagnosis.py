@@ -69,7 +69,7 @@ def test_the_part_that_was_changed_explains_the_error(factor: float) -> None:
 
 def test_the_smallest_change_is_named_first() -> None:
     model = OVERLAP.for_device(H200)
-    for name, part in (("stream", "memory"), ("tally", "atomics")):
+    for name, part in (("wide stream", "memory"), ("tally", "atomics")):
         counts = counts_of(name, 1 << 26)
         assert diagnose(model, counts, 1.3 * model.predict(counts).duration_ns)[0].part == part
 

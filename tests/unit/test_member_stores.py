@@ -50,7 +50,7 @@ def test_members_of_a_large_structure_are_written_one_by_one(
 ) -> None:
     """A store touches a line per four lanes or fewer; the share that is merged falls with the lines."""
     single, three = (written(sources[f"alone {numbers} {members}"]) for members in (1, 3))
-    separate = 1 + 2 * (1 - (6 / numbers) ** 4)
+    separate = 1 + 2 * (1 - (6.5 / numbers) ** 4)
     assert three.sectors == pytest.approx(separate * single.sectors, rel=1e-3)
     assert three.partial_sectors == pytest.approx(separate * single.partial_sectors, rel=1e-3)
 

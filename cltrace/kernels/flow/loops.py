@@ -51,6 +51,11 @@ class Graph:
             loop = self.loops[loop].parent
         return depth
 
+    def entering(self, number: int) -> tuple[int, ...]:
+        """Return the blocks outside of a loop from which control enters it."""
+        loop = self.loops[number]
+        return tuple(each for each in self.predecessors[loop.header] if each not in loop.blocks)
+
 
 def build_graph(function: Function) -> Graph:
     """Build the control-flow graph of a function."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import filterfalse
 from typing import Final
 
 from cltrace.kernels.builtins.mangling import base_name, demangle
@@ -33,6 +34,7 @@ from cltrace.kernels.fold.fused_pairs import FusedPairs
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.item_loops import is_function_call
 from cltrace.kernels.fold.literal_reads import LiteralReads, find_literal_reads
+from cltrace.kernels.fold.loop_control import LoopControls
 from cltrace.kernels.fold.loop_evolution import (
     Evolution,
     find_counter_values,
@@ -123,12 +125,14 @@ class _Folding:
             joined = ThreeInputs(kernel, values, addresses.free).parts
             self._joined = joined | find_predicated_selects(kernel, values) | literals
         self._loops = loops
+        self._controls = LoopControls(kernel.graph, is_cpu=machine.has_item_loops)
         self._order = MemoryOrder(kernel, private_memory)
         self._shared_rounds, self._in_line = _blocks_together(kernel, machine, loops, self._order)
 
     def blocks(self) -> Mapping[int, FoldedBlock]:
         """Return each block, by itself or as a part of an unrolled loop."""
         blocks = {number: self._block(number) for number in self._kernel.graph.order}
+        blocks |= self._controls.entering(blocks)
         if not self._calls_functions:
             return blocks
         return {
@@ -220,19 +224,20 @@ class _Folding:
 
     def _trip_operations(self, loop: UnrolledLoop, number: int) -> Mapping[Operation, float]:
         """Return the operations of a block per trip of an unrolled loop."""
-        block = self._function.blocks[number]
-        counts: dict[Operation, float] = {}
-        for item in block.instructions:
-            if not self._is_fused(item):
-                is_control = loop.is_control(item)
-                share = loop.control_share if is_control else _trip_share(item, loop)
-                if self._divisions.takes_reciprocal(item):
-                    # A block of an unrolled body takes a reciprocal once, for all its copies.
-                    self._count(counts, item, share / loop.trips, self._divisions.not_inverted())
-                    share -= share / loop.trips
-                self._count(counts, item, share)
+        block, counts = self._function.blocks[number], dict[Operation, float]()
+        items = [item for item in block.instructions if not self._is_fused(item)]
+        for item in filterfalse(loop.is_control, items):
+            share = _trip_share(item, loop)
+            if self._divisions.takes_reciprocal(item):
+                # A block of an unrolled body takes a reciprocal once, for all its copies.
+                self._count(counts, item, share / loop.trips, self._divisions.not_inverted())
+                share -= share / loop.trips
+            self._count(counts, item, share)
+        share = self._controls.share(loop, sum(counts.values()))
+        for item in filter(loop.is_control, items):
+            self._count(counts, item, share)
         end = block.terminator
-        self._count(counts, end, loop.control_share if loop.is_control(end) else 1.0)
+        self._count(counts, end, share if loop.is_control(end) else 1.0)
         return counts
 
     def _count(

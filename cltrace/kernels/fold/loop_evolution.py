@@ -1,7 +1,6 @@
 """Evolution of values from trip to trip of a loop that a compiler unrolls."""
 
-import operator
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import IntEnum
 from functools import cached_property
 from typing import Final
@@ -11,6 +10,7 @@ from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.builtins.table import find_builtin
 from cltrace.kernels.flow.canonical_loops import CanonicalLoop
 from cltrace.kernels.flow.loops import Graph
+from cltrace.kernels.fold.counter_bounds import CounterBounds
 from cltrace.kernels.fold.invariant_calls import stays_in_loops
 from cltrace.kernels.fold.signed_sums import SIGNED, SignedSums
 from cltrace.kernels.ir.instructions import (
@@ -44,19 +44,6 @@ _PURE = (
     Shuffle,
 )
 _EXTENSIONS: Final = frozenset({"sext", "zext"})
-_MAX_TRIPS: Final = 256
-_PREDICATES: Final[Mapping[str, Callable[[int, int], bool]]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "slt": operator.lt,
-    "sle": operator.le,
-    "sgt": operator.gt,
-    "sge": operator.ge,
-    "ult": operator.lt,
-    "ule": operator.le,
-    "ugt": operator.gt,
-    "uge": operator.ge,
-}
 
 
 class Evolution(IntEnum):
@@ -198,17 +185,19 @@ class LoopEvolution:
 
     def trips(self) -> int | None:
         """Return the trips of the loop per entry, None if they are not constant, or too many."""
-        comparison = self.loop.comparison
-        for moving, bound, is_left in (
-            (comparison.left, comparison.right, True),
-            (comparison.right, comparison.left, False),
-        ):
+        bounds = self.constant_bounds()
+        return bounds.trips_of(self.loop) if bounds is not None else None
+
+    def constant_bounds(self) -> CounterBounds | None:
+        """Return the bounds of the counter that ends the loop, None if its trips are not constant."""
+        left, right = self.loop.comparison.left, self.loop.comparison.right
+        for moving, bound, is_left in ((left, right, True), (right, left, False)):
             end, limit = self._sums.of(bound)
             for phi, following in self.loop.affine:
                 step, begin = self._constant_step(phi, following), self._begin(phi)
                 if moving in {phi, following} and step and begin is not None and begin[0] == end:
                     first = begin[1] + step if moving == following else begin[1]
-                    return _count_trips(self.loop, first, step, limit, is_left=is_left)
+                    return CounterBounds(first=first, step=step, limit=limit, is_left=is_left)
         return None
 
     def has_known_step(self) -> bool:
@@ -332,21 +321,6 @@ class LoopEvolution:
         """Yield the instructions of the loop's blocks."""
         for number in self.blocks:
             yield from self._function.blocks[number].instructions
-
-
-def _count_trips(
-    loop: CanonicalLoop, first: int, step: int, limit: int, *, is_left: bool
-) -> int | None:
-    """Return the trips of a loop whose comparison sees `first`, then `step` more per trip."""
-    compare = _PREDICATES.get(loop.comparison.predicate)
-    if compare is None:
-        return None
-    for trips in range(1, _MAX_TRIPS + 1):
-        operands = (first, limit) if is_left else (limit, first)
-        if compare(*operands) != loop.continues_when:
-            return trips
-        first += step
-    return None
 
 
 def _evolution_of_result(

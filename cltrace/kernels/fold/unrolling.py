@@ -38,7 +38,7 @@ from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.machine import Machine
 
 _REGISTER_BYTES: Final = 4
-_TRIPS_AGAIN: Final = 16
+TRIPS_AGAIN: Final = 16
 """Trips of the body of a loop that is unrolled by 4, and by 4 again."""
 _MAX_SHORT_TRIP: Final = 8.5
 """Operations of a trip up to which a loop is unrolled further than others."""
@@ -129,8 +129,8 @@ class UnrolledLoop:
         together = registers_read_ahead(self.kernel, self.evolution, is_alone=is_alone)
         if not together:
             return float(self.trips)
-        rounds = math.ceil(_TRIPS_AGAIN * max(self._read_registers(), 1.0) / together)
-        return max(_TRIPS_AGAIN / rounds, 1.0)
+        rounds = math.ceil(TRIPS_AGAIN * max(self._read_registers(), 1.0) / together)
+        return max(TRIPS_AGAIN / rounds, 1.0)
 
     def _read_registers(self) -> float:
         """Return the registers that a trip reads from memory."""
@@ -139,11 +139,6 @@ class UnrolledLoop:
             for item in self.evolution.instructions()
             if isinstance(item, Load) and item.space != PRIVATE
         )
-
-    @property
-    def control_share(self) -> float:
-        """Share of the loop's control that is left per trip: counting, comparing and branching."""
-        return 0.0 if self.is_whole else 1.0 / self.trips
 
     def is_advanced(self, item: Instruction | Terminator) -> bool:
         """Return True for a value that advances by additions, beside the waits of the loop."""

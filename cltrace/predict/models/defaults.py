@@ -10,15 +10,20 @@ from cltrace.profile import DEFAULT_PREFIX, DeviceProfile, Parameter, shipped_pr
 LATER_COSTS: Final[Mapping[str, Parameter]] = {
     "texel": Parameter(4.04, "ns", 0.0, f"{DEFAULT_PREFIX}images"),
     "image change": Parameter(3_000.0, "ns", 0.0, f"{DEFAULT_PREFIX}image-changes"),
+    "queued launch": Parameter(2_500.0, "ns", 0.0, f"{DEFAULT_PREFIX}queued launches"),
 }
 """Costs of the overlap model that profiles of earlier versions lack, as an H200 has them.
 
 A texel: four units for images in a compute unit read a texel per cycle each. An image change: the driver
-binds images to a kernel, and binds others when the kernel is launched with others.
+binds images to a kernel, and binds others when the kernel is launched with others. A queued launch: the
+device has fetched what it needs while the launch before was running.
 """
 FIXED_COSTS: Final[Mapping[str, Parameter]] = {
     "lock step groups": Parameter(2.0, "", 0.0, f"{DEFAULT_PREFIX}waves"),
     "p near": Parameter(1.47, "", 0.0, f"{DEFAULT_PREFIX}few-units"),
+    "p phases": Parameter(1.0, "", 0.0, f"{DEFAULT_PREFIX}widths"),
+    "loaded": Parameter(0.0, "", 0.0, f"{DEFAULT_PREFIX}widths"),
+    "p local": Parameter(3.0, "", 0.0, f"{DEFAULT_PREFIX}local-banks"),
     "line read": Parameter(0.0, "ns", 0.0, f"{DEFAULT_PREFIX}few-units"),
     "line written": Parameter(0.0, "ns", 0.0, f"{DEFAULT_PREFIX}few-units"),
 }

@@ -3,7 +3,8 @@
 A device that has had no work for a time t takes longer by `idle (1 - exp(-sqrt(t / r)))`, with `r` the
 cost `idle time`: the square root, as its parts come to rest one after another, within 1 to 100 ms. The
 first launch of a program's kernel takes `first launch` longer, and each image that the kernel did not
-have at its last launch takes `image change`.
+have at its last launch takes `image change`. A launch that waited in the queue takes `queued launch`
+less.
 """
 
 import math
@@ -20,7 +21,7 @@ from cltrace.profile import Parameter
 
 ARRIVAL_FAMILIES: Final = ("idle", "first", "image-changes")
 """Families of the calibration that show the costs of the state of the device."""
-ARRIVAL_COSTS: Final = ("idle", "idle time", "first launch", "image change")
+ARRIVAL_COSTS: Final = ("idle", "idle time", "first launch", "image change", "queued launch")
 _IDLE_TIMES_NS: Final = np.geomspace(3e4, 3e8, 81)
 """Candidates of the cost `idle time`."""
 _HEIGHTS_NS: Final = np.concatenate(([0.0], np.geomspace(100.0, 1e6, 200)))
@@ -29,15 +30,19 @@ _HEIGHTS_NS: Final = np.concatenate(([0.0], np.geomspace(100.0, 1e6, 200)))
 
 @dataclass(frozen=True, slots=True)
 class ArrivalTimes:
-    """Times that a launch takes longer, in ns: after idle time, as the first one, for changed images."""
+    """Times that a launch takes longer, in ns: after idle time, as the first one, for changed images.
+
+    `queued_ns` is the time by which it is launched sooner.
+    """
 
     idle_ns: float = 0.0
     first_ns: float = 0.0
     images_ns: float = 0.0
+    queued_ns: float = 0.0
 
     @property
     def total_ns(self) -> float:
-        """All together."""
+        """All times that it takes longer."""
         return self.idle_ns + self.first_ns + self.images_ns
 
 
@@ -50,13 +55,14 @@ def arrival_times(arrivals: Sequence[Arrival], constants: Mapping[str, float]) -
         return ArrivalTimes()
     calls = sorted(
         (_times_of_call(arrival, constants) for arrival in arrivals),
-        key=lambda times: times.total_ns,
+        key=lambda times: times.total_ns - times.queued_ns,
     )
     first, second = calls[(len(calls) - 1) // 2], calls[len(calls) // 2]
     return ArrivalTimes(
         idle_ns=(first.idle_ns + second.idle_ns) / 2,
         first_ns=(first.first_ns + second.first_ns) / 2,
         images_ns=(first.images_ns + second.images_ns) / 2,
+        queued_ns=(first.queued_ns + second.queued_ns) / 2,
     )
 
 
@@ -67,6 +73,7 @@ def _times_of_call(arrival: Arrival, constants: Mapping[str, float]) -> ArrivalT
         idle_ns=share * constants.get("idle", 0.0),
         first_ns=arrival.first_share * constants.get("first launch", 0.0),
         images_ns=arrival.changed_images * constants.get("image change", 0.0),
+        queued_ns=arrival.is_queued * constants.get("queued launch", 0.0),
     )
 
 

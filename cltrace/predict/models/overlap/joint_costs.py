@@ -18,11 +18,15 @@ class JointCost:
     prior: float = 0.05
 
 
-NORMS: Final = frozenset({"p dispatch", "p levels", "p pipes", "p waiting", "p near", "p body"})
+NORMS: Final = frozenset(
+    {"p dispatch", "p levels", "p pipes", "p waiting", "p near", "p phases", "p local", "p body"}
+)
 """Exponents, which are at least 1."""
 _BYTES: Final = "B"
 _FIRM: Final = 0.5
 """Prior of costs that other probes than those of their own family would pull away."""
+_FIRMEST: Final = 6.0
+"""Prior of costs that stand in for each other where a work-group computes, waits and writes in turn."""
 _GPU: Final = (
     JointCost("bank", "ns", "global-banks", 0.5),
     JointCost("line", "ns", "global-banks", 0.13),
@@ -39,7 +43,7 @@ _GPU: Final = (
     JointCost("byte written", "ns", "strides", 2.6e-4),
     JointCost("scattered read", "ns", "scatters", 2.7e-2),
     JointCost("scattered written", "ns", "scatters", 5e-2),
-    JointCost("turnover", "ns", "waves", 3.0),
+    JointCost("turnover", "ns", "waves", 1.2, _FIRMEST),
     JointCost("wait memory", "ns", "order", 400.0),
     JointCost("l1 size", _BYTES, "near-sets", 180e3),
     JointCost("l1 sharpness", "", "near-sets", 5.0),
@@ -47,15 +51,18 @@ _GPU: Final = (
     JointCost("l2 sharpness", "", "working-sets", 6.0),
     JointCost("atomic", "ns", "atomics", 0.74),
     JointCost("atomic ways", "", "atomics", 0.06),
-    JointCost("p dispatch", "", "waves", 5.0),
+    JointCost("p dispatch", "", "waves", 6.0, _FIRMEST),
     JointCost("p levels", "", "strides", 4.0),
     JointCost("p pipes", "", "several-operations", 3.0),
     JointCost("p waiting", "", "waves", 1.8, 3.0),
     JointCost("p near", "", "few-units", 3.0),
-    JointCost("phases", "", "loops", 3.0),
-    JointCost("steps", "", "waves", 30.0),
-    JointCost("lock step groups", "", "waves", 2.0),
-    JointCost("p body", "", "several-operations", 3.0, 0.7),
+    JointCost("p phases", "", "widths", 3.5),
+    JointCost("loaded", "", "widths", 0.8),
+    JointCost("p local", "", "local-banks", 3.0, 0.7),
+    JointCost("phases", "", "loops", 5.0, _FIRMEST),
+    JointCost("steps", "", "waves", 24.0, _FIRMEST),
+    JointCost("lock step groups", "", "waves", 2.2, _FIRMEST),
+    JointCost("p body", "", "several-operations", 1.8, _FIRMEST),
 )
 _CPU: Final = (
     JointCost("bank", "ns", "several-accesses", 0.25, _FIRM),

@@ -34,6 +34,17 @@ def latency(kept: KeptParts, costs: Constants) -> float:
     return demand.serial_warps * waits + turnover
 
 
+def far_latency(kept: KeptParts, costs: Constants) -> float:
+    """Return the time for which warps wait for reads beyond their near cache."""
+    demand, near = kept.demand, costs["wait l1"]
+    latencies = _read_latencies(kept, costs)
+    waits = sum(
+        reads.per_warp * max(max((latencies[at] for at in reads.traffic), default=near) - near, 0.0)
+        for reads in demand.reads
+    )
+    return demand.serial_warps * waits
+
+
 def _barrier_wait(demand: Demand, costs: Constants) -> float:
     """Return the wait of a warp at a barrier, in ns: longer for more warps. The cost is that of eight."""
     return costs["wait barrier"] * math.sqrt(demand.group_warps / _BARRIER_WARPS)

@@ -28,6 +28,12 @@ def near_time(kept: KeptParts, costs: Constants) -> float:
     return (requests + further) * demand.busiest_share / demand.units
 
 
+def local_access_time(kept: KeptParts, costs: Constants) -> float:
+    """Return the time of accesses to local memory."""
+    demand = kept.demand
+    return demand.local_cycles * costs["local"] * demand.busiest_share / demand.units
+
+
 def shared_time(kept: KeptParts, costs: Constants) -> float:
     """Return the time in which the shared cache serves all compute units."""
     misses = kept.part(near_misses, costs)
@@ -46,6 +52,16 @@ def _shared_time(region: Traffic, sectors: float, costs: Constants) -> float:
     return (sectors - partial) * costs["sector written"] + partial * costs["sector part written"]
 
 
+def shared_read_time(kept: KeptParts, costs: Constants) -> float:
+    """Return the time of the shared cache for reads."""
+    misses = kept.part(near_misses, costs)
+    return sum(
+        _shared_time(region, sectors, costs)
+        for region, sectors in zip(kept.demand.traffic, misses.sectors, strict=True)
+        if region.access is Access.READ
+    )
+
+
 def missing_share(kept: KeptParts, costs: Constants) -> float:
     """Return the share of a footprint that the shared cache does not have when a launch begins."""
     if kept.cache is Cache.COLD:
@@ -58,6 +74,16 @@ def memory_time(kept: KeptParts, costs: Constants) -> float:
     """Return the time of memory."""
     missing = kept.part(missing_share, costs)
     return sum(_memory_time(region, costs, missing) for region in kept.demand.traffic)
+
+
+def memory_read_time(kept: KeptParts, costs: Constants) -> float:
+    """Return the time of memory for reads."""
+    missing = kept.part(missing_share, costs)
+    return sum(
+        _memory_time(region, costs, missing)
+        for region in kept.demand.traffic
+        if region.access is Access.READ
+    )
 
 
 def _memory_time(region: Traffic, costs: Constants, missing: float) -> float:

@@ -11,7 +11,7 @@ OPERATIONS: Final = "operations"
 """All pipes together: an operation takes an issue slot beside its own pipe."""
 _CHAINS: Final = "chains of operations"
 PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "launch": ("launch", "first"),
+    "launch": ("launch", "first", "queued launch"),
     "first launch": ("first launch",),
     "idle device": ("idle",),
     "changed images": ("image change",),
@@ -52,8 +52,17 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
 """Constants that a part's time is proportional to, by the part's name in a prediction."""
 SHAPE_CONSTANTS: Final = frozenset(
     {
-        *("p dispatch", "p levels", "p pipes", "p waiting", "p near", "p body"),
-        *("phases", "steps", "window", "lock step groups"),
+        *(
+            "p dispatch",
+            "p levels",
+            "p pipes",
+            "p waiting",
+            "p near",
+            "p phases",
+            "p local",
+            "p body",
+        ),
+        *("loaded", "phases", "steps", "window", "lock step groups"),
         *("l1 size", "l1 sharpness", "l2 size", "l2 sharpness", "l3 size", "l3 sharpness"),
         *("atomic ways", "writing"),
         *("idle time", "interval low", "interval high"),

@@ -11,10 +11,12 @@ from cltrace.predict.models.overlap.kept_parts import Constants, KeptParts
 from cltrace.predict.models.overlap.latency import latency
 from cltrace.predict.models.overlap.level_times import (
     atomics_time,
+    local_access_time,
     memory_time,
     near_time,
     shared_time,
 )
+from cltrace.predict.models.overlap.moving import local_share, moving_time
 from cltrace.predict.models.overlap.parts import Times, overlap
 from cltrace.predict.models.overlap.processor_times import processor_times
 from cltrace.predict.models.prediction import Cache
@@ -52,13 +54,15 @@ def _gpu_times(kept: KeptParts, costs: Costs, arrivals: Sequence[Arrival]) -> Ti
         kept.part(part, constants) for part in (near_time, shared_time, memory_time, atomics_time)
     )
     waits = kept.part(latency, constants)
-    levels = overlap((near, shared, memory, atomics), constants["p levels"])
-    moving = _moving(kept, constants, levels, waits + chains)
-    data = overlap((local, moving), constants["p body"])
-    body_norm = _norm(constants["p body"], kept.part(_lock_step, constants))
-    body = overlap((_working(demand, all_pipes, chains), data), body_norm)
+    moving = moving_time(kept, constants, chains)
+    working = _working(demand, all_pipes, chains)
+    separation = kept.part(_lock_step, constants)
+    inside = overlap(
+        (working, kept.part(_barriers, constants)), _norm(constants["p local"], separation)
+    )
+    body = overlap((inside, moving), _norm(kept.part(_body_norm, constants), separation))
     delay = arrival_times(arrivals, constants)
-    launch = constants["launch"]
+    launch = max(constants["launch"] - delay.queued_ns, 0.0)
     return Times(
         launch=launch,
         delay=delay,
@@ -75,35 +79,10 @@ def _gpu_times(kept: KeptParts, costs: Costs, arrivals: Sequence[Arrival]) -> Ti
     )
 
 
-def _moving(kept: KeptParts, costs: Constants, levels: float, waiting: float) -> float:
-    """Return the time of the caches and memory, `levels` by themselves, with that of waiting for them.
-
-    Where memory is the limit, reads wait longer, the more of them there are. Near caches are not slower
-    if they have more to do. A warp does not use the caches while it waits: alone on its unit, it takes
-    both times.
-    """
-    share = (kept.part(memory_time, costs) / levels) ** 2 if levels else 0.0
-    overlapping = costs["p near"] + (costs["p waiting"] - costs["p near"]) * share
-    norm = _norm(overlapping, kept.part(_phase_separation, costs))
-    return overlap((levels, waiting + levels / kept.demand.unit_warps), norm)
-
-
 def _dispatch(kept: KeptParts, costs: Constants) -> float:
     """Return the time of handing out work-groups."""
     per_group = max(costs["group"], costs["warp"] * kept.demand.group_warps)
     return kept.demand.groups * per_group
-
-
-def _phase_separation(kept: KeptParts, costs: Constants) -> float:
-    """Return the separation of the phases of a work-group's life, from 0 (they overlap) to 1.
-
-    Work-groups that wait for memory or at a barrier do so with their neighbours: they begin together,
-    wait together and write together. Work-groups that never wait, or that make more than `phases`
-    accesses, drift apart.
-    """
-    demand = kept.demand
-    waits = demand.rounds + demand.barriers / demand.warps
-    return min(waits, 1.0) * min(1.0, costs["phases"] / max(demand.accesses, 1.0))
 
 
 def _solitude(demand: Demand) -> float:
@@ -140,8 +119,18 @@ def _norm(overlapping: float, separation: float) -> float:
     return overlapping + (1.0 - overlapping) * separation
 
 
+def _body_norm(kept: KeptParts, costs: Constants) -> float:
+    """Return the exponent of computing and moving data: local memory serves warps as others compute."""
+    body, local = costs["p body"], costs["p local"]
+    return body + (local - body) * kept.part(local_share, costs)
+
+
 def _local(kept: KeptParts, costs: Constants) -> float:
     """Return the time of local memory, or of barriers, which work-groups pass while others access it."""
+    return max(kept.part(local_access_time, costs), kept.part(_barriers, costs))
+
+
+def _barriers(kept: KeptParts, costs: Constants) -> float:
+    """Return the time in which a compute unit lets work-groups pass barriers."""
     demand = kept.demand
-    busy = max(demand.local_cycles * costs["local"], demand.barriers * costs["barrier"])
-    return busy * demand.busiest_share / demand.units
+    return demand.barriers * costs["barrier"] * demand.busiest_share / demand.units

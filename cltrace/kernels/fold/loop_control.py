@@ -1,0 +1,96 @@
+"""Control of loops that a GPU's compiler unrolls: counting, comparing and branching, per trip and entry.
+
+Measured on an H200 with the driver's PTX and NVIDIA's assembler; see docs/model-overlap.md.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.costs.operation import Operation
+from cltrace.kernels.flow.loops import Graph
+from cltrace.kernels.fold.folded_kernel import FoldedBlock
+from cltrace.kernels.fold.unrolling import TRIPS_AGAIN, UnrolledLoop
+
+_MAX_SHORT_TRIP: Final = 4.25
+"""Operations of a trip up to which a loop is unrolled again for them alone."""
+_MAX_COPIED: Final = 128
+"""Operations of all copies of a trip of a loop whose number of trips is a constant."""
+_SHORTEST: Final = 0.5
+_ENTRY: Final = 14.0
+"""Instructions that choose between the copies of a body and the trips that are left over, per entry."""
+_FURTHER_ENTRY: Final = 9.0
+"""Further ones where a loop is unrolled by 4 again, as there are bodies of 4, 8 and 16 trips."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopControl:
+    """Control of an unrolled loop: the share that is left per trip, and instructions per entry."""
+
+    share: float
+    entry_instructions: float
+
+
+class LoopControls:
+    """Control of the unrolled loops of a kernel, as its blocks are folded. A CPU has none per entry."""
+
+    def __init__(self, graph: Graph, *, is_cpu: bool) -> None:
+        """Start without loops."""
+        self._graph, self._is_cpu = graph, is_cpu
+        self._entries: dict[int, float] = {}
+        """Instructions per entry of each loop, by number."""
+
+    def share(self, loop: UnrolledLoop, trip_operations: float) -> float:
+        """Return the share of a loop's control that is left per trip of so many other operations."""
+        if self._is_cpu:
+            return 0.0 if loop.is_whole else 1.0 / loop.trips
+        control = control_of(loop, trip_operations)
+        self._entries[loop.evolution.loop.number] = control.entry_instructions
+        return control.share
+
+    def entering(self, blocks: Mapping[int, FoldedBlock]) -> Mapping[int, FoldedBlock]:
+        """Return the blocks from which loops are entered, with the instructions per entry added."""
+        entering: dict[int, FoldedBlock] = {}
+        for number, count in self._entries.items():
+            for block in self._graph.entering(number) if count else ():
+                entering[block] = _with_branches(entering.get(block, blocks[block]), count)
+        return entering
+
+
+def control_of(loop: UnrolledLoop, trip_operations: float) -> LoopControl:
+    """Return the control of a loop on a GPU, whose trips have so many other operations.
+
+    A loop with a constant number of trips has as many copies as fit into 128 operations, but four at
+    least. Any other one of up to four operations is unrolled by 4 again, and has to find out at each
+    entry how many trips there are.
+    """
+    if loop.is_whole:
+        return LoopControl(0.0, 0.0)
+    has_one_block = len(loop.evolution.blocks) == 1
+    if loop.trips == 1:
+        return LoopControl(1.0, 0.0)
+    if loop.evolution.constant_bounds() is not None:
+        copies = _copies_of(trip_operations) if has_one_block else 1
+        return LoopControl(1.0 / max(loop.trips, copies), 0.0)
+    is_again = (
+        has_one_block and trip_operations <= _MAX_SHORT_TRIP and loop.evolution.has_constant_step()
+    )
+    if is_again:
+        return LoopControl(1.0 / TRIPS_AGAIN, _ENTRY + _FURTHER_ENTRY)
+    return LoopControl(1.0 / loop.trips, _ENTRY)
+
+
+def _copies_of(trip_operations: float) -> int:
+    """Return the copies of a trip in the body of a loop with a constant number of trips."""
+    copies = 1
+    while 2 * copies * max(trip_operations, _SHORTEST) <= _MAX_COPIED:
+        copies *= 2
+    return copies
+
+
+def _with_branches(block: FoldedBlock, count: float) -> FoldedBlock:
+    """Return a block with so many more instructions that decide where it goes on."""
+    branch = Operation("bool", CostClass.BRANCH)
+    operations = {**block.operations, branch: block.operations.get(branch, 0.0) + count}
+    return replace(block, operations=operations)
