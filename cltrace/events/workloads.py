@@ -92,7 +92,8 @@ class Arrival:
     `idle_ns` is the time since its compute units had work. `first_share` is 1 for the first launch of a
     kernel of a program, 0 for later ones, and between them for launches that are taken together.
     `changed_images` is the number of image arguments that are other images than at the kernel's last
-    launch. `is_queued` is True for a launch that waited in the queue while the device worked.
+    launch. `is_queued` is True for a launch that waited in the queue while the device worked, and that
+    began when that had ended.
     """
 
     idle_ns: float = 0.0

@@ -201,3 +201,5 @@ def test_copies_of_a_test_end_a_loop_as_one_does() -> None:
     private = [site for site in counts.sites if site.space == "private"]
     assert private
     assert all(site.is_register for site in private)
+    branches = sum(row.warp_total for row in counts.folded if row.cost is CostClass.BRANCH)
+    assert branches / counts.warps <= 18 + 1, "a test of each flag, and the last one"

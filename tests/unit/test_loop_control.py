@@ -88,6 +88,18 @@ def test_each_entry_of_an_inner_loop_costs_its_choice_of_a_body() -> None:
     assert branches(known, Machine()) / TRIPS < 1
 
 
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "for (int k = 0; k < n / 512; k++) s = fma(s, x, 0.5f);",
+        "if (s > 9e9f) for (int k = 0; k < n; k++) s = fma(s, x, 0.5f);",
+    ],
+)
+def test_a_loop_that_is_not_entered_costs_no_choice(inner: str) -> None:
+    loop = f"for (int j = 0; j < n; j++) {{ {inner} s *= x; }}"
+    assert branches(loop, Machine()) / TRIPS < 3
+
+
 @pytest.mark.parametrize("name", sorted(MEASURED_NS))
 def test_loops_take_as_long_as_measured(name: str) -> None:
     model, (_, inner) = OVERLAP.for_device(H200), trips_of(name)

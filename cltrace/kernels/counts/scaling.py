@@ -34,6 +34,8 @@ from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.types import VectorType
 
 _Key = tuple[str, CostClass]
+_ENTERING: Final = Operation("bool", CostClass.BRANCH)
+"""What an instruction counts as that decides at the entry of a loop which of its bodies runs."""
 _SITE_COLUMNS: Final = {
     "accesses": SiteColumn.ACCESSES,
     "requests": SiteColumn.REQUESTS,
@@ -147,11 +149,23 @@ class ScaledSample:
                 by_operation[operation][1] += count * done
             for operation, count in block.chain.operations.items():
                 by_operation[operation][2] += count * float(waiting[number])
+        for number, instructions in self.folded_kernel.entries.items():
+            for position, times in enumerate(self._loop_entries(number)):
+                by_operation[_ENTERING][position] += instructions * times
         rows = (
             FoldedCount(operation.type, operation.cost, operation.function, *totals)
             for operation, totals in by_operation.items()
         )
         return tuple(sorted(rows, key=lambda row: (-row.warp_total, row.cost, row.type)))
+
+    def _loop_entries(self, number: int) -> tuple[float, float]:
+        """Return how often lanes enter a loop, and warps do."""
+        graph, steps = self.task.sliced_kernel.graph, self.item_steps.by_block
+        header, lanes = graph.loops[number].header, self._block_totals[0]
+        by_lane = float(self.run.observer.entries(header).mean()) * self.groups
+        share = by_lane / max(float(lanes[header]), 1.0)
+        at_most = sum(float(steps[block]) for block in graph.entering(number))
+        return by_lane, min(float(steps[header]) * share, at_most)
 
     @cached_property
     def operation_totals(self) -> Mapping[_Key, float]:

@@ -76,7 +76,7 @@ def _merged_sectors(
     repeated = region.sectors - different_sectors(region, counts)
     if is_filled:
         stores = region.sectors / max(region.sectors - repeated, 1e-9)
-        share = _merged_share(sites, stores)
+        share = _merged_share(sites, 1.0 if counts.machine.has_item_loops else stores)
         return _Merged(share * repeated, share * sum(site.partial_sectors for site in sites))
     if counts.machine.has_item_loops:
         return _Merged(0.0, 0.0)

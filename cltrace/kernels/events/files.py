@@ -51,7 +51,7 @@ _MAX_UNIT: Final = 1 << 12
 _MAX_EPOCHS: Final = 1 << 22
 _MAX_ACCESS_BYTES: Final = 1 << 12
 _MAX_REQUESTS: Final = 16
-"""Requests of an access: the elements of the longest vector."""
+"""Requests of an access: the elements of the longest vector of OpenCL. Others are joined to so many."""
 _DAMAGES: Final = (
     OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError, EOFError, OverflowError,
     KeyError, TypeError, ValueError, AttributeError, RuntimeError, SyntaxError, TokenError,
@@ -341,9 +341,10 @@ def _binding(stored: Mapping[str, Any]) -> Binding:
 
 def _site(stored: Mapping[str, Any]) -> EventSite:
     access_bytes = min(_natural(stored["access_bytes"]), _MAX_ACCESS_BYTES)
-    request_bytes = min(_natural(stored.get("request_bytes", access_bytes)), access_bytes)
-    if access_bytes > _MAX_REQUESTS * request_bytes:
-        raise ValueError("an access has too many requests")
+    request_bytes = max(
+        min(_natural(stored.get("request_bytes", access_bytes)), access_bytes),
+        -(-access_bytes // _MAX_REQUESTS),
+    )
     return EventSite(
         file=_text(stored["file"]),
         line=_natural(stored["line"]),

@@ -35,6 +35,7 @@ class CanonicalLoop:
         affine: pairs of an affine phi's slot and the slot of its next value.
         non_affine: the slots of the header's other phis.
         comparison: the exit condition.
+        copied_tests: the slots of its copies in other blocks that leave the loop.
         continues_when: the value of the comparison for which another trip follows.
         step_instructions: the instructions, in order, that compute the next values of the affine phis and
             the operands of the comparison.
@@ -47,6 +48,7 @@ class CanonicalLoop:
     comparison: Compare
     continues_when: bool
     step_instructions: tuple[Instruction, ...]
+    copied_tests: frozenset[int] = frozenset()
 
 
 def find_canonical_loops(function: Function, graph: Graph) -> Mapping[int, CanonicalLoop]:

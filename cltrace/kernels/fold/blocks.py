@@ -89,9 +89,9 @@ def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
         literals = find_literal_reads(kernel, values, loops)
         repeated = find_repeated_reads(kernel, loops)
         literals = LiteralReads(literals.sites | repeated.sites, literals.values | repeated.values)
-    blocks = _Folding(kernel, values, machine, loops, private, literals.values).blocks()
-    atomics = find_summable_atomics(kernel)
-    return FoldedKernel(blocks, private, shared, atomics, literals.sites)
+    folding = _Folding(kernel, values, machine, loops, private, literals.values)
+    blocks, atomics = folding.blocks(), find_summable_atomics(kernel)
+    return FoldedKernel(blocks, private, shared, atomics, literals.sites, folding.controls.entries)
 
 
 class _Folding:
@@ -125,14 +125,13 @@ class _Folding:
             joined = ThreeInputs(kernel, values, addresses.free).parts
             self._joined = joined | find_predicated_selects(kernel, values) | literals
         self._loops = loops
-        self._controls = LoopControls(kernel.graph, is_cpu=machine.has_item_loops)
+        self.controls: Final = LoopControls(is_cpu=machine.has_item_loops)
         self._order = MemoryOrder(kernel, private_memory)
         self._shared_rounds, self._in_line = _blocks_together(kernel, machine, loops, self._order)
 
     def blocks(self) -> Mapping[int, FoldedBlock]:
         """Return each block, by itself or as a part of an unrolled loop."""
         blocks = {number: self._block(number) for number in self._kernel.graph.order}
-        blocks |= self._controls.entering(blocks)
         if not self._calls_functions:
             return blocks
         return {
@@ -233,7 +232,7 @@ class _Folding:
                 self._count(counts, item, share / loop.trips, self._divisions.not_inverted())
                 share -= share / loop.trips
             self._count(counts, item, share)
-        share = self._controls.share(loop, sum(counts.values()))
+        share = self.controls.share(loop, sum(counts.values()))
         for item in filter(loop.is_control, items):
             self._count(counts, item, share)
         end = block.terminator

@@ -176,6 +176,9 @@ class _LoopSearch:
             comparison=test,
             continues_when=branch.then in blocks,
             step_instructions=(),
+            copied_tests=frozenset(
+                copy.result for block in ending if (copy := tests[block]) is not None
+            ),
         )
 
     def _test(self, block: int) -> Compare | None:

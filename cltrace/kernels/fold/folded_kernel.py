@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cltrace.kernels.costs.operation import Operation
 from cltrace.kernels.fold.chains import Chain
@@ -60,7 +60,8 @@ class FoldedKernel:
     `private_memory` are the numbers of the sites of private variables that a GPU keeps in memory,
     `shared_atomics` those at which a GPU's warp makes one atomic operation; there are none on a CPU.
     `summable_atomics` are those of atomic operations that a program could add up first.
-    `literal_sites` are those of reads of constant memory that a GPU's compiler makes literals.
+    `literal_sites` are those of reads of constant memory that a GPU's compiler makes literals. `entries`
+    are the instructions per entry of unrolled loops, by their number.
     """
 
     blocks: Mapping[int, FoldedBlock]
@@ -68,3 +69,4 @@ class FoldedKernel:
     shared_atomics: frozenset[int]
     summable_atomics: frozenset[int]
     literal_sites: frozenset[int] = frozenset()
+    entries: Mapping[int, float] = field(default_factory=dict)

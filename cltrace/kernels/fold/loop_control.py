@@ -3,14 +3,9 @@
 Measured on an H200 with the driver's PTX and NVIDIA's assembler; see docs/model-overlap.md.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.operation import Operation
-from cltrace.kernels.flow.loops import Graph
-from cltrace.kernels.fold.folded_kernel import FoldedBlock
 from cltrace.kernels.fold.unrolling import TRIPS_AGAIN, UnrolledLoop
 
 _MAX_SHORT_TRIP: Final = 4.25
@@ -33,29 +28,25 @@ class LoopControl:
 
 
 class LoopControls:
-    """Control of the unrolled loops of a kernel, as its blocks are folded. A CPU has none per entry."""
+    """Control of the unrolled loops of a kernel, as its blocks are folded. A CPU has none per entry.
 
-    def __init__(self, graph: Graph, *, is_cpu: bool) -> None:
+    Attributes:
+        entries: instructions per entry of each loop that has any, by number.
+    """
+
+    def __init__(self, *, is_cpu: bool) -> None:
         """Start without loops."""
-        self._graph, self._is_cpu = graph, is_cpu
-        self._entries: dict[int, float] = {}
-        """Instructions per entry of each loop, by number."""
+        self._is_cpu = is_cpu
+        self.entries: Final[dict[int, float]] = {}
 
     def share(self, loop: UnrolledLoop, trip_operations: float) -> float:
         """Return the share of a loop's control that is left per trip of so many other operations."""
         if self._is_cpu:
             return 0.0 if loop.is_whole else 1.0 / loop.trips
         control = control_of(loop, trip_operations)
-        self._entries[loop.evolution.loop.number] = control.entry_instructions
+        if control.entry_instructions:
+            self.entries[loop.evolution.loop.number] = control.entry_instructions
         return control.share
-
-    def entering(self, blocks: Mapping[int, FoldedBlock]) -> Mapping[int, FoldedBlock]:
-        """Return the blocks from which loops are entered, with the instructions per entry added."""
-        entering: dict[int, FoldedBlock] = {}
-        for number, count in self._entries.items():
-            for block in self._graph.entering(number) if count else ():
-                entering[block] = _with_branches(entering.get(block, blocks[block]), count)
-        return entering
 
 
 def control_of(loop: UnrolledLoop, trip_operations: float) -> LoopControl:
@@ -87,10 +78,3 @@ def _copies_of(trip_operations: float) -> int:
     while 2 * copies * max(trip_operations, _SHORTEST) <= _MAX_COPIED:
         copies *= 2
     return copies
-
-
-def _with_branches(block: FoldedBlock, count: float) -> FoldedBlock:
-    """Return a block with so many more instructions that decide where it goes on."""
-    branch = Operation("bool", CostClass.BRANCH)
-    operations = {**block.operations, branch: block.operations.get(branch, 0.0) + count}
-    return replace(block, operations=operations)

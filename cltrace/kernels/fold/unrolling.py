@@ -154,10 +154,11 @@ class UnrolledLoop:
     def is_control(self, item: Instruction | Terminator) -> bool:
         """Return True for an instruction of the loop's counting, comparing and branching."""
         loop = self.evolution.loop
+        tests = loop.copied_tests | {loop.comparison.result}
         if isinstance(item, Branch):
-            return item.condition == loop.comparison.result
+            return item.condition in tests
         is_step = any(result_of(item) == following for _, following in loop.affine)
-        return item is loop.comparison or is_step
+        return is_step or result_of(item) in tests
 
 
 def find_unrolled_loops(kernel: PreparedKernel, machine: Machine) -> Mapping[int, UnrolledLoop]:

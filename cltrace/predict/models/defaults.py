@@ -27,7 +27,7 @@ FIXED_COSTS: Final[Mapping[str, Parameter]] = {
     "line read": Parameter(0.0, "ns", 0.0, f"{DEFAULT_PREFIX}few-units"),
     "line written": Parameter(0.0, "ns", 0.0, f"{DEFAULT_PREFIX}few-units"),
 }
-"""Costs of the overlap model that earlier versions did not fit, as they had them."""
+"""Costs of the overlap model that earlier versions did not fit, as near to what they had as there are."""
 
 
 @dataclass(frozen=True, slots=True)
