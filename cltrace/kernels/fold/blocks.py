@@ -232,7 +232,7 @@ class _Folding:
                 self._count(counts, item, share / loop.trips, self._divisions.not_inverted())
                 share -= share / loop.trips
             self._count(counts, item, share)
-        share = self.controls.share(loop, sum(counts.values()))
+        share = self.controls.share(loop, counts)
         for item in filter(loop.is_control, items):
             self._count(counts, item, share)
         end = block.terminator

@@ -3,9 +3,11 @@
 Measured on an H200 with the driver's PTX and NVIDIA's assembler; see docs/model-overlap.md.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.kernels.costs.operation import Operation
 from cltrace.kernels.fold.unrolling import TRIPS_AGAIN, UnrolledLoop
 
 _MAX_SHORT_TRIP: Final = 4.25
@@ -39,23 +41,25 @@ class LoopControls:
         self._is_cpu = is_cpu
         self.entries: Final[dict[int, float]] = {}
 
-    def share(self, loop: UnrolledLoop, trip_operations: float) -> float:
-        """Return the share of a loop's control that is left per trip of so many other operations."""
+    def share(self, loop: UnrolledLoop, operations: Mapping[Operation, float]) -> float:
+        """Return the share of a loop's control that is left per trip of other operations."""
         if self._is_cpu:
             return 0.0 if loop.is_whole else 1.0 / loop.trips
-        control = control_of(loop, trip_operations)
+        control = control_of(loop, operations)
         if control.entry_instructions:
             self.entries[loop.evolution.loop.number] = control.entry_instructions
         return control.share
 
 
-def control_of(loop: UnrolledLoop, trip_operations: float) -> LoopControl:
-    """Return the control of a loop on a GPU, whose trips have so many other operations.
+def control_of(loop: UnrolledLoop, operations: Mapping[Operation, float]) -> LoopControl:
+    """Return the control of a loop on a GPU, whose trips have these other operations.
 
     A loop with a constant number of trips has as many copies as fit into 128 operations, but four at
     least. Any other one of up to four operations is unrolled by 4 again, and has to find out at each
-    entry how many trips there are.
+    entry how many trips there are. With `double`, each body moves its literals to registers as well: 6
+    moves for two multiply-adds of three literals in 16 trips, as much as the control of four bodies.
     """
+    trip_operations = sum(operations.values())
     if loop.is_whole:
         return LoopControl(0.0, 0.0)
     has_one_block = len(loop.evolution.blocks) == 1
@@ -64,10 +68,9 @@ def control_of(loop: UnrolledLoop, trip_operations: float) -> LoopControl:
     if loop.evolution.constant_bounds() is not None:
         copies = _copies_of(trip_operations) if has_one_block else 1
         return LoopControl(1.0 / max(loop.trips, copies), 0.0)
-    is_again = (
-        has_one_block and trip_operations <= _MAX_SHORT_TRIP and loop.evolution.has_constant_step()
-    )
-    if is_again:
+    is_short = trip_operations <= _MAX_SHORT_TRIP
+    has_doubles = any(operation.type == "double" for operation in operations)
+    if has_one_block and is_short and not has_doubles and loop.evolution.has_constant_step():
         return LoopControl(1.0 / TRIPS_AGAIN, _ENTRY + _FURTHER_ENTRY)
     return LoopControl(1.0 / loop.trips, _ENTRY)
 
