@@ -159,7 +159,7 @@ class ScaledSample:
         return tuple(sorted(rows, key=lambda row: (-row.warp_total, row.cost, row.type)))
 
     def _loop_entries(self, number: int) -> tuple[float, float]:
-        """Return how often lanes enter a loop, and warps do."""
+        """Return the numbers of entries of lanes and of warps into a loop."""
         graph, steps = self.task.sliced_kernel.graph, self.item_steps.by_block
         header, lanes = graph.loops[number].header, self._block_totals[0]
         by_lane = float(self.run.observer.entries(header).mean()) * self.groups

@@ -21,7 +21,7 @@ from cltrace.predict.models.overlap.parts import Times, overlap
 from cltrace.predict.models.overlap.processor_times import processor_times
 from cltrace.predict.models.prediction import Cache
 
-_MOST_SAVED: Final = 0.5
+_MAX_SAVED: Final = 0.5
 """Share of the time of a launch that waiting in the queue saves at most: 0.47 on an H200."""
 _SCHEDULERS: Final = 4.0
 """Schedulers of a compute unit, each of which issues for its own warps."""
@@ -65,7 +65,7 @@ def _gpu_times(kept: KeptParts, costs: Costs, arrivals: Sequence[Arrival]) -> Ti
     body = overlap((inside, moving), _norm(kept.part(_body_norm, constants), separation))
     delay = arrival_times(arrivals, constants)
     launch = constants["launch"]
-    launch -= min(delay.queued_ns, _MOST_SAVED * launch)
+    launch -= min(delay.queued_ns, _MAX_SAVED * launch)
     return Times(
         launch=launch,
         delay=delay,
