@@ -35,7 +35,7 @@ from cltrace.kernels.ir.types import VectorType
 
 _Key = tuple[str, CostClass]
 _ENTERING: Final = Operation("bool", CostClass.BRANCH)
-"""What an instruction counts as that decides at the entry of a loop which of its bodies runs."""
+"""An instruction that decides at the entry of a loop which of its bodies runs."""
 _SITE_COLUMNS: Final = {
     "accesses": SiteColumn.ACCESSES,
     "requests": SiteColumn.REQUESTS,
