@@ -24,6 +24,6 @@ def test_each_board_is_predicted_as_well_as_one_alone(tmp_path: Path) -> None:
             next(score for score in summarise_errors(evaluate(own)) if score.name == "overlap")
             for evaluate in (evaluate_kernels, evaluate_launches)
         )
-        # One board alone: 11.9 and 11.2 % by kernel, 12.4 and 13.1 % by launch.
-        assert kernels.mape == pytest.approx(0.115, abs=0.02)
-        assert launches.mape == pytest.approx(0.125, abs=0.02)
+        # Both boards at once: 7.7 and 7.3 % by kernel, 9.6 and 9.4 % by launch.
+        assert kernels.mape == pytest.approx(0.075, abs=0.01)
+        assert launches.mape == pytest.approx(0.095, abs=0.01)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import Operation
 from cltrace.kernels.fold.unrolling import TRIPS_AGAIN, UnrolledLoop
 
@@ -15,6 +16,9 @@ _MAX_SHORT_TRIP: Final = 4.25
 _MAX_COPIED: Final = 128
 """Operations of all copies of a trip of a loop whose number of trips is a constant."""
 _SHORTEST: Final = 0.5
+_FUNCTIONS: Final = frozenset({CostClass.SPECIAL, CostClass.FLOAT_DIVIDE, CostClass.INT_DIVIDE})
+_FUNCTION_INSTRUCTIONS: Final = 8.0
+_NATIVE_INSTRUCTIONS: Final = 2.0
 _ENTRY: Final = 14.0
 """Instructions that choose between the copies of a body and the trips that are left over, per entry."""
 _FURTHER_ENTRY: Final = 9.0
@@ -59,7 +63,7 @@ def control_of(loop: UnrolledLoop, operations: Mapping[Operation, float]) -> Loo
     entry how many trips there are. With `double`, each body moves its literals to registers as well: 6
     moves for two multiply-adds of three literals in 16 trips, as much as the control of four bodies.
     """
-    trip_operations = sum(operations.values())
+    trip_operations = sum(_instructions(each) * number for each, number in operations.items())
     if loop.is_whole:
         return LoopControl(0.0, 0.0)
     has_one_block = len(loop.evolution.blocks) == 1
@@ -73,6 +77,13 @@ def control_of(loop: UnrolledLoop, operations: Mapping[Operation, float]) -> Loo
     if has_one_block and is_short and not has_doubles and loop.evolution.has_constant_step():
         return LoopControl(1.0 / TRIPS_AGAIN, _ENTRY + _FURTHER_ENTRY)
     return LoopControl(1.0 / loop.trips, _ENTRY)
+
+
+def _instructions(operation: Operation) -> float:
+    """Return about how many instructions an operation is."""
+    if operation.cost is CostClass.SPECIAL and operation.function.startswith("native_"):
+        return _NATIVE_INSTRUCTIONS
+    return _FUNCTION_INSTRUCTIONS if operation.cost in _FUNCTIONS else 1.0
 
 
 def _copies_of(trip_operations: float) -> int:
