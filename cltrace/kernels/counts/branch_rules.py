@@ -133,7 +133,7 @@ def _first_tests(kernel: PreparedKernel, loop: Loop) -> Iterator[int]:
         if any(target not in loop.blocks for target in graph.successors[block])
     }
     passed: set[int] = set()
-    waiting = [each for each in graph.predecessors[loop.header] if each not in loop.blocks]
+    waiting = [*graph.entering(loop)]
     while waiting:
         block = waiting.pop()
         if len(graph.successors[block]) > 1:

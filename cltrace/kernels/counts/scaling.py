@@ -161,11 +161,11 @@ class ScaledSample:
     def _loop_entries(self, number: int) -> tuple[float, float]:
         """Return the numbers of entries of lanes and of warps into a loop."""
         graph, steps = self.task.sliced_kernel.graph, self.item_steps.by_block
-        header, lanes = graph.loops[number].header, self._block_totals[0]
-        by_lane = float(self.run.observer.entries(header).mean()) * self.groups
-        share = by_lane / max(float(lanes[header]), 1.0)
-        at_most = sum(float(steps[block]) for block in graph.entering(number))
-        return by_lane, min(float(steps[header]) * share, at_most)
+        loop, lanes = graph.loops[number], self._block_totals[0]
+        by_lane = float(self.run.observer.entries(loop.header).mean()) * self.groups
+        share = by_lane / max(float(lanes[loop.header]), 1.0)
+        at_most = sum(float(steps[block]) for block in graph.entering(loop))
+        return by_lane, min(float(steps[loop.header]) * share, at_most)
 
     @cached_property
     def operation_totals(self) -> Mapping[_Key, float]:

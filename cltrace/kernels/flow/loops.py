@@ -51,9 +51,8 @@ class Graph:
             loop = self.loops[loop].parent
         return depth
 
-    def entering(self, number: int) -> tuple[int, ...]:
+    def entering(self, loop: Loop) -> tuple[int, ...]:
         """Return the blocks outside of a loop from which control enters it."""
-        loop = self.loops[number]
         return tuple(each for each in self.predecessors[loop.header] if each not in loop.blocks)
 
 

@@ -25,7 +25,7 @@ def latency(kept: KeptParts, costs: Constants) -> float:
     """Return the time for which warps wait for memory and for each other, where nothing else does."""
     demand = kept.demand
     waits = demand.barriers / demand.warps * _barrier_wait(demand, costs)
-    latencies = _read_latencies(kept, costs)
+    latencies = kept.part(_read_latencies, costs)
     for reads in demand.reads:
         nearest = costs["wait local"] if reads.has_local else 0.0
         slowest = max(nearest, *(latencies[position] for position in reads.traffic), 0.0)
@@ -37,9 +37,9 @@ def latency(kept: KeptParts, costs: Constants) -> float:
 def far_latency(kept: KeptParts, costs: Constants) -> float:
     """Return the time for which warps wait for reads beyond their near cache."""
     demand, near = kept.demand, costs["wait l1"]
-    latencies = _read_latencies(kept, costs)
+    latencies = kept.part(_read_latencies, costs)
     waits = sum(
-        reads.per_warp * max(max((latencies[at] for at in reads.traffic), default=near) - near, 0.0)
+        reads.per_warp * (max(near, *(latencies[at] for at in reads.traffic), 0.0) - near)
         for reads in demand.reads
     )
     return demand.serial_warps * waits

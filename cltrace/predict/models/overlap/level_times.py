@@ -1,5 +1,7 @@
 """The times of a GPU's caches, of memory, and of atomic operations, each by itself, in ns."""
 
+from collections.abc import Sequence
+
 from cltrace.kernels.demand.caches import CacheSize
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
@@ -36,10 +38,27 @@ def local_access_time(kept: KeptParts, costs: Constants) -> float:
 
 def shared_time(kept: KeptParts, costs: Constants) -> float:
     """Return the time in which the shared cache serves all compute units."""
+    return sum(kept.part(_shared_times, costs))
+
+
+def shared_read_time(kept: KeptParts, costs: Constants) -> float:
+    """Return the time of the shared cache for reads."""
+    return _read_time(kept.demand.traffic, kept.part(_shared_times, costs))
+
+
+def _shared_times(kept: KeptParts, costs: Constants) -> Sequence[float]:
+    """Return the times of the shared cache, by region."""
     misses = kept.part(near_misses, costs)
-    return sum(
+    return [
         _shared_time(region, sectors, costs)
         for region, sectors in zip(kept.demand.traffic, misses.sectors, strict=True)
+    ]
+
+
+def _read_time(traffic: Sequence[Traffic], times: Sequence[float]) -> float:
+    """Return the time of the regions that are read."""
+    return sum(
+        time for region, time in zip(traffic, times, strict=True) if region.access is Access.READ
     )
 
 
@@ -52,16 +71,6 @@ def _shared_time(region: Traffic, sectors: float, costs: Constants) -> float:
     return (sectors - partial) * costs["sector written"] + partial * costs["sector part written"]
 
 
-def shared_read_time(kept: KeptParts, costs: Constants) -> float:
-    """Return the time of the shared cache for reads."""
-    misses = kept.part(near_misses, costs)
-    return sum(
-        _shared_time(region, sectors, costs)
-        for region, sectors in zip(kept.demand.traffic, misses.sectors, strict=True)
-        if region.access is Access.READ
-    )
-
-
 def missing_share(kept: KeptParts, costs: Constants) -> float:
     """Return the share of a footprint that the shared cache does not have when a launch begins."""
     if kept.cache is Cache.COLD:
@@ -72,18 +81,18 @@ def missing_share(kept: KeptParts, costs: Constants) -> float:
 
 def memory_time(kept: KeptParts, costs: Constants) -> float:
     """Return the time of memory."""
-    missing = kept.part(missing_share, costs)
-    return sum(_memory_time(region, costs, missing) for region in kept.demand.traffic)
+    return sum(kept.part(_memory_times, costs))
 
 
 def memory_read_time(kept: KeptParts, costs: Constants) -> float:
     """Return the time of memory for reads."""
+    return _read_time(kept.demand.traffic, kept.part(_memory_times, costs))
+
+
+def _memory_times(kept: KeptParts, costs: Constants) -> Sequence[float]:
+    """Return the times of memory, by region."""
     missing = kept.part(missing_share, costs)
-    return sum(
-        _memory_time(region, costs, missing)
-        for region in kept.demand.traffic
-        if region.access is Access.READ
-    )
+    return [_memory_time(region, costs, missing) for region in kept.demand.traffic]
 
 
 def _memory_time(region: Traffic, costs: Constants, missing: float) -> float:
