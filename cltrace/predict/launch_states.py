@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -37,13 +37,26 @@ class LaunchStates:
 
     @classmethod
     def of(
-        cls, trace: Trace, launches: Sequence[TracedLaunch], machine: Machine, on_devices: str
+        cls,
+        trace: Trace,
+        launches: Sequence[TracedLaunch],
+        machine: Machine,
+        on_devices: str,
+        *,
+        is_what_if: bool,
     ) -> "LaunchStates":
-        """Return the states of launches. `on_devices` is an SQL condition of commands, or ""."""
-        return cls(
-            _warm_votes(trace, launches, machine.shared_cache_bytes, on_devices),
-            traced_arrivals(trace, _MAX_LAUNCHES, on_devices),
-        )
+        """Return the states of launches. `on_devices` is an SQL condition of commands, or "".
+
+        `is_what_if` is true on another device than the recorded one. There no launch counts as queued:
+        whether one waits depends on how long the launch before it takes.
+        """
+        arrivals = traced_arrivals(trace, _MAX_LAUNCHES, on_devices)
+        if is_what_if:
+            arrivals = {
+                launch_id: [replace(call, is_queued=False) for call in calls]
+                for launch_id, calls in arrivals.items()
+            }
+        return cls(_warm_votes(trace, launches, machine.shared_cache_bytes, on_devices), arrivals)
 
     def cache(self, launch_ids: Sequence[int]) -> Cache:
         """Return the state of the caches in which most of the launches begin."""

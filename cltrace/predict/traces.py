@@ -135,7 +135,7 @@ class PredictedTrace:
     @property
     def is_what_if(self) -> bool:
         """True if the profile is that of another device than the recorded one."""
-        return self.profile.device.name not in self.recorded_on
+        return _is_what_if(self.profile, self.recorded_on)
 
 
 def predict_trace(
@@ -195,13 +195,13 @@ class TracePredictor:
         on_devices, launches = _condition(device_ids), self._launches_on(device_ids)
         end_s = None if max_s is None else monotonic() + max_s
         counter.count_all(launches, self._progress, max_s=max_s)
-        with paused_collection():
-            groups, refused = _group_launches(launches, counter, end_s)
-        states = LaunchStates.of(self._trace, launches, machine, on_devices)
+        groups, refused = _group_launches(launches, counter, end_s)
+        devices, names = self._recorded_on(on_devices)
+        what_if = _is_what_if(profile, names)
+        states = LaunchStates.of(self._trace, launches, machine, on_devices, is_what_if=what_if)
         times = launch_durations(self._trace, device_ids)
         predicted = [group.predict(times, states, fitted) for group in groups]
         at_once = self._add_neighbours(predicted, profile, on_devices, end_s)
-        devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
         self._count_written(predicted, as_written, counter, end_s)
         return PredictedTrace(
             profile=profile,
@@ -209,12 +209,17 @@ class TracePredictor:
             launches=tuple(predicted),
             transfers=tuple(predict_transfers(self._trace, profile, on_devices)),
             refused=tuple(refused),
-            recorded_on=tuple(dict.fromkeys(str(name) for name, *_ in devices)),
+            recorded_on=names,
             label=label,
             differences=_differences(profile, devices),
             at_once=at_once,
             device_ids=tuple(device_ids),
         )
+
+    def _recorded_on(self, on_devices: str) -> tuple[Sequence[Sequence[object]], tuple[str, ...]]:
+        """Return the devices that fulfil an SQL condition, and their names."""
+        devices = self._trace.rows(_DEVICES.format(on_devices=on_devices))
+        return devices, tuple(dict.fromkeys(str(name) for name, *_ in devices))
 
     def _counter_of(self, machine: Machine, forms: frozenset[CodeForm]) -> TracedLaunchCounter:
         """Return the counter of launches on a machine in some code forms."""
@@ -291,6 +296,11 @@ class TracePredictor:
         ]
 
 
+def _is_what_if(profile: DeviceProfile, recorded_on: Sequence[str]) -> bool:
+    """Return whether a profile is that of another device than the recorded ones, given by name."""
+    return profile.device.name not in recorded_on
+
+
 def _differences(profile: DeviceProfile, devices: Iterable[Sequence[object]]) -> tuple[str, ...]:
     """Return in words how the devices of a trace differ from that of a profile."""
     texts = (
@@ -310,6 +320,7 @@ def _condition(device_ids: Sequence[int]) -> str:
     return f"AND device_id IN ({', '.join(map(str, device_ids))})" if device_ids else ""
 
 
+@paused_collection()
 def _group_launches(
     launches: Sequence[TracedLaunch], counting: TracedLaunchCounter, end_s: float | None
 ) -> tuple[Sequence["_Group"], Sequence[tuple[str, int, str]]]:

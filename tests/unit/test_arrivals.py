@@ -26,6 +26,7 @@ from cltrace.predict.models.overlap.arrivals import (
 )
 from cltrace.predict.models.overlap.isolated_costs import near_cache_costs
 from cltrace.predict.models.overlap.probes import MeasuredProbe
+from cltrace.predict.traces import predict_trace
 from cltrace.profile import load_profile
 from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
 
@@ -137,7 +138,7 @@ def test_waiting_in_the_queue_saves_no_more_than_half_of_a_launch(counts: Kernel
 
 def test_a_trace_shows_which_launches_waited() -> None:
     with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
-        states = LaunchStates.of(trace, [], Machine(compute_units=132), "")
+        states = LaunchStates.of(trace, [], Machine(compute_units=132), "", is_what_if=False)
         commands = trace["v_command"].dropna(subset=["start_device_ns", "end_device_ns"])
     calls = [call for own in states.arrivals.values() for call in own]
     ordered = commands[commands.kind.isin(["kernel", "fill", "copy"])].sort_values(
@@ -148,6 +149,22 @@ def test_a_trace_shows_which_launches_waited() -> None:
     waited = (gaps >= 0) & (gaps <= 2_500) & ordered.launch_id.notna().to_numpy()[1:]
     assert 0 < waited.sum() < len(calls)
     assert sum(call.is_queued for call in calls) == waited.sum()
+
+
+def test_no_launch_waits_on_a_device_that_was_not_recorded() -> None:
+    """Whether one waited depends on how long the launches before it took on the recorded device."""
+    other = replace(H200, device=replace(H200.device, name="Another GPU"))
+    with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
+        own, what_if = (predict_trace(trace, profile) for profile in (H200, other))
+    assert what_if.is_what_if
+    assert not any(call.is_queued for launch in what_if.launches for call in launch.arrivals)
+    waited = [
+        (alone.prediction.duration_ns, queued.prediction.duration_ns)
+        for alone, queued in zip(what_if.launches, own.launches, strict=True)
+        if 2 * sum(call.is_queued for call in queued.arrivals) > len(queued.arrivals)
+    ]
+    assert waited
+    assert all(alone > queued for alone, queued in waited)
 
 
 def test_states_are_those_of_the_calls() -> None:
@@ -166,7 +183,7 @@ def test_states_are_those_of_the_calls() -> None:
 
 def test_idle_times_of_a_trace_are_those_of_its_compute_units() -> None:
     with cltrace.load(DATA / "h200-mixture.cltrace") as trace:
-        states = LaunchStates.of(trace, [], Machine(compute_units=132), "")
+        states = LaunchStates.of(trace, [], Machine(compute_units=132), "", is_what_if=False)
         commands = trace["v_command"].dropna(subset=["start_device_ns", "end_device_ns"])
     working = commands[commands.kind.isin(["kernel", "fill", "copy"])]
     assert len(working) < len(commands)
