@@ -103,7 +103,16 @@ _IR: Final = (
 _NO_CONVERGENT: Final = "-fno-convergent-functions"
 _OPTIMISED: Final = (
     "-O2",
-    "-fno-unroll-loops",
+    # Of loops, only those are unrolled that the program says to: by 4 where trips are unknown and it does
+    # not say how far, as NVIDIA's compiler does. -fno-unroll-loops would mark all others as never to be.
+    "-mllvm",
+    "-unroll-threshold=1",
+    "-mllvm",
+    "-unroll-max-percent-threshold-boost=100",
+    "-mllvm",
+    "-unroll-allow-peeling=0",
+    "-mllvm",
+    "-unroll-max-count=4",
     "-fno-vectorize",
     "-fno-slp-vectorize",
     _NO_CONVERGENT,  # drivers know that functions such as get_local_id may be moved

@@ -214,6 +214,16 @@ class _Unrolling:
             loop = graph.loops[loop].parent
         return length
 
+    def _is_kept(self, number: int) -> bool:
+        """Return True for a loop of which the program says that it is not unrolled, or no further."""
+        loop = self._kernel.graph.loops[number]
+        ends = (
+            self._kernel.function.blocks[block].terminator
+            for block in self._kernel.graph.predecessors[loop.header]
+            if block in loop.blocks
+        )
+        return any(isinstance(end, Branch | Jump) and end.keeps_loop for end in ends)
+
     def _is_whole(self, number: int) -> bool:
         return number in self._unrolled and self._unrolled[number].is_whole
 
@@ -233,8 +243,9 @@ class _Unrolling:
             or CostClass.COLLECTIVE in waits
             or not self._order.passes_barriers(evolution)
         )
+        is_kept = self._is_kept(number)
         trips = constant.trips if constant is not None else evolution.trips()
-        if trips is not None and trips <= _max_whole_trips(evolution, machine):
+        if not is_kept and trips is not None and trips <= _max_whole_trips(evolution, machine):
             if is_in_step and (constant is None or CostClass.COLLECTIVE in waits):
                 return None
             stays = is_in_step or (bool(waits) and not _reads_far(evolution))
@@ -246,7 +257,8 @@ class _Unrolling:
             return None
         if has_inner and (waits or machine.has_item_loops or not self._is_short(number)):
             return None
-        return UnrolledLoop.of(kernel, evolution, machine.unrolled_trips, is_whole=False)
+        copies = 1 if is_kept else machine.unrolled_trips
+        return UnrolledLoop.of(kernel, evolution, copies, is_whole=False)
 
 
 def _max_whole_trips(evolution: LoopEvolution, machine: Machine) -> int:

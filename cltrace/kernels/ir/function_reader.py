@@ -171,19 +171,20 @@ class FunctionReader:
 
     def _read_terminator(self, line: str) -> Terminator:
         tokens = Tokens(_without_metadata(line))
+        keeps_loop = self._metadata.keeps_loop(line)
         match tokens.take():
             case "ret":
                 kind = self._operands.read_type(tokens)
                 value = -1 if kind == VOID else self._operands.read_value(tokens, kind)
                 return Return(value, self._place)
             case "br" if tokens.peek() == "label":
-                return Jump(self._read_target(tokens), self._place)
+                return Jump(self._read_target(tokens), self._place, keeps_loop)
             case "br":
                 _, condition = self._operands.read_typed_value(tokens)
                 tokens.expect(",")
                 then = self._read_target(tokens)
                 tokens.expect(",")
-                return Branch(condition, then, self._read_target(tokens), self._place)
+                return Branch(condition, then, self._read_target(tokens), self._place, keeps_loop)
             case "switch":
                 return self._read_switch(tokens)
             case "unreachable":

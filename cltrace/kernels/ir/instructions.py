@@ -275,10 +275,15 @@ class Phi:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """An unconditional jump to a block."""
+    """An unconditional jump to a block.
+
+    `keeps_loop` on a jump back to the header of a loop that is not unrolled, or not further: the program
+    says so, or how far it is unrolled.
+    """
 
     target: int
     place: Place
+    keeps_loop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,12 +296,13 @@ class FallThrough:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A conditional branch to one of two blocks."""
+    """A conditional branch to one of two blocks. `keeps_loop` as in `Jump`."""
 
     condition: int
     then: int
     otherwise: int
     place: Place
+    keeps_loop: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ _NODE: Final = re.compile(r"^!(\d+) = (.*)$", re.MULTILINE)
 _FIELD: Final = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|!(\d+)|(\d+))')
 _STRING: Final = re.compile(r'!"((?:[^"\\]|\\.)*)"')
 _ATTACHED: Final = re.compile(r"!(\w+) !(\d+)")
+_LOOP: Final = re.compile(r"!llvm\.loop !(\d+)")
+_REFERENCE: Final = re.compile(r"!(\d+)")
+_KEEPS_LOOP: Final = '!"llvm.loop.unroll.disable"'
 _MAX_SCOPES: Final = 256
 
 
@@ -76,6 +79,14 @@ class Metadata:
                 break
             scope = fields["scope"]
         return 0
+
+    def keeps_loop(self, line: str) -> bool:
+        """Return True for the line of a branch back in a loop that is not to be unrolled any further."""
+        attached = _LOOP.search(line)
+        if attached is None:
+            return False
+        facts = _REFERENCE.findall(self._nodes.get(attached[1], ""))
+        return any(_KEEPS_LOOP in self._nodes.get(fact, "") for fact in facts)
 
     def kernel_facts(self, attached: str) -> KernelFacts:
         """Return the facts about a kernel. `attached` is the metadata of its `define` line."""

@@ -124,12 +124,14 @@ def retarget(
 ) -> Terminator:
     """Return the terminator with each slot and block replaced by `slot` and `block` of it."""
     match terminator:
-        case Jump(target, place):
-            return Jump(block(target), place)
+        case Jump(target):
+            return replace(terminator, target=block(target))
         case FallThrough(target, place):
             return FallThrough(block(target), place)
-        case Branch(condition, then, otherwise, place):
-            return Branch(slot(condition), block(then), block(otherwise), place)
+        case Branch(condition, then, otherwise):
+            return replace(
+                terminator, condition=slot(condition), then=block(then), otherwise=block(otherwise)
+            )
         case Switch(value, kind, default, cases, place):
             targets = tuple((number, block(target)) for number, target in cases)
             return Switch(slot(value), kind, block(default), targets, place)
