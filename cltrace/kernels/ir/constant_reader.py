@@ -25,6 +25,7 @@ _CASTS: Final = frozenset(
 MAX_CONSTANT_BYTES: Final = 1 << 20
 """The size limit of constants that are read; `zeroinitializer` variables may be larger."""
 _FLAGS: Final = frozenset({"inbounds", "nuw", "nsw", "nusw", "inrange"})
+_FLOAT_CODES: Final = {16: "e", 32: "f", 64: "d"}
 _ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
     "add": lambda left, right: left + right,
     "sub": lambda left, right: left - right,
@@ -86,8 +87,8 @@ def _number(word: str, kind: Type) -> ConstantValue:
 
 
 def _float_from_bits(bits: int, width: int) -> float:
-    code, size = {16: ("e", 2), 32: ("f", 4), 64: ("d", 8)}[width]
-    value: float = struct.unpack(f"<{code}", bits.to_bytes(size, "little"))[0]
+    data = bits.to_bytes(width // 8, "little")
+    value: float = struct.unpack(f"<{_FLOAT_CODES[width]}", data)[0]
     return value
 
 
@@ -126,14 +127,54 @@ def _expression(word: str, tokens: Tokens, structures: Mapping[str, Type]) -> Co
         return _element_address(tokens, structures)
     if word in _CASTS:
         tokens.expect("(")
-        value = read_constant(tokens, read_type(tokens, structures), structures)
+        kind = read_type(tokens, structures)
+        value = read_constant(tokens, kind, structures)
         tokens.expect("to")
-        read_type(tokens, structures)
+        target = read_type(tokens, structures)
         tokens.expect(")")
-        return value
+        return _with_bits_of(value, kind, target) if word == "bitcast" else value
     if word in _ARITHMETIC:
         return _arithmetic(word, tokens, structures)
     raise UnreadableError(f"unknown constant {word!r}: {tokens.line.strip()}")
+
+
+def _with_bits_of(value: ConstantValue, kind: Type, target: Type) -> ConstantValue:
+    """Return the value of type `target` that has the bits of a value of type `kind`."""
+    scalar, count = _elements_of(kind)
+    target_scalar, target_count = _elements_of(target)
+    is_number = isinstance(scalar, IntegerType | FloatType)
+    if not is_number or (scalar, count) == (target_scalar, target_count):
+        return value
+    elements = value if isinstance(value, tuple) else (value,)
+    data = b"".join(_bytes_of(element, scalar) for element in elements)
+    size = size_bytes(target_scalar)
+    if len(data) != size * target_count:
+        raise UnreadableError("a constant of another type with another size")
+    parts = tuple(
+        _from_bytes(data[begin : begin + size], target_scalar)
+        for begin in range(0, len(data), size)
+    )
+    return parts if isinstance(target, VectorType) else parts[0]
+
+
+def _elements_of(kind: Type) -> tuple[Type, int]:
+    """Return the type and the number of a vector's elements; of another type, itself and 1."""
+    return (kind.element, kind.count) if isinstance(kind, VectorType) else (kind, 1)
+
+
+def _bytes_of(value: ConstantValue, kind: Type) -> bytes:
+    if isinstance(value, int) and isinstance(kind, IntegerType):
+        mask = (1 << kind.bits) - 1
+        return (value & mask).to_bytes(size_bytes(kind), "little")
+    if isinstance(value, int | float) and isinstance(kind, FloatType):
+        return struct.pack(f"<{_FLOAT_CODES[kind.bits]}", value)
+    raise UnreadableError("the bits of a constant that is not a number")
+
+
+def _from_bytes(data: bytes, kind: Type) -> ConstantValue:
+    if isinstance(kind, FloatType):
+        return _float_from_bits(int.from_bytes(data, "little"), kind.bits)
+    return wrap_integer(int.from_bytes(data, "little"), kind)
 
 
 def _arithmetic(word: str, tokens: Tokens, structures: Mapping[str, Type]) -> ConstantValue:
