@@ -109,7 +109,8 @@ class AccessSite:
     makes one operation of a warp's. `reuse` is the mean
     number of requests that touch each distinct sector. `is_assumed` is True if the address depends on
     unknown contents. `loop` is the number of the innermost loop around the access, -1 without one.
-    `texel_passes` are the passes through a unit for images that a read takes, 0 for other accesses.
+    `texel_passes` are the passes through a unit for images that a read takes, `texels` the texels that a
+    read or write of an image touches; 0 for other accesses.
     `is_register` is True for private variables that a GPU's compiler keeps in registers, and for constant
     memory that it makes literals.
     `is_summable` is True for atomic operations that could be added up first: their order does not matter,
@@ -144,6 +145,7 @@ class AccessSite:
     is_register: bool
     is_summable: bool
     texel_passes: float
+    texels: int
 
 
 @dataclass(frozen=True, slots=True)

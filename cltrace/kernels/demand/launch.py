@@ -17,6 +17,7 @@ from cltrace.kernels.counts.records import (
 )
 from cltrace.kernels.demand.operations import ACCESS, Pipe, cost_names, pipe_of
 from cltrace.kernels.demand.private_traffic import in_private_memory, private_traffic
+from cltrace.kernels.demand.processor_work import ProcessorWork, item_share
 from cltrace.kernels.demand.reads import Reads, with_neighbours
 from cltrace.kernels.demand.region_traffic import footprint_bytes, region_traffic
 from cltrace.kernels.demand.traffic import Traffic
@@ -55,11 +56,12 @@ class Demand:
     resident on all of them at a time. `requests`, `bank_cycles` and `lines` are those of accesses to
     caches and memory; bank cycles and lines exclude the first of each request. `texels` are the reads of
     images by a GPU's own units, in passes of a warp. `local_cycles` are bank cycles of local memory. On a
-    CPU, a warp is a vector of work-items.
+    CPU, a warp is a vector of work-items, and `processor` is what only a CPU does.
     """
 
     groups: int
     warps: float
+    warp_width: int
     steps: float
     compute_units: int
     units: float
@@ -80,11 +82,17 @@ class Demand:
     line_bytes: int
     has_item_loops: bool
     imbalance: Imbalance
+    processor: ProcessorWork
 
     @property
     def group_warps(self) -> float:
         """Warps of a work-group."""
         return self.warps / max(self.groups, 1)
+
+    @property
+    def item_share(self) -> float:
+        """Share of the work that a CPU does for one work-item after another, not for vectors of them."""
+        return item_share(self.warps, self.steps, self.warp_width)
 
     @property
     def waves(self) -> float:
@@ -169,6 +177,7 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
     return Demand(
         groups=counts.groups,
         warps=warps,
+        warp_width=machine.warp_width,
         steps=max(counts.steps, 1.0),
         compute_units=machine.compute_units,
         units=min(machine.compute_units, max(counts.groups, 1)),
@@ -190,6 +199,7 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         line_bytes=machine.line_bytes,
         has_item_loops=machine.has_item_loops,
         imbalance=counts.imbalance,
+        processor=ProcessorWork.of(counts),
     )
 
 

@@ -131,6 +131,7 @@ def _lower_read(
         coordinates = _coordinates(frame[position], signature)
         taps = locate_texels(image, coordinates, sampler, has_layers)
         state.texel_passes[site] = texel_passes(image, len(coordinates), len(taps))
+        state.texels[site] = len(taps)
         first = broadcast(np.int64(0), lanes.count) + offsets(image, taps[0].positions)
         record_access(site, frame[handle] + first, lanes, state)
         channels = read_texels(image, taps)
@@ -167,6 +168,7 @@ def _lower_write(
             for coordinate in _coordinates(frame[position], signature)
         )
         address = frame[handle] + offsets(image, coordinates)
+        state.texels[site] = 1
         record_access(site, broadcast(np.int64(0), lanes.count) + address, lanes, state)
         value = frame[colour]
         positions = tuple(np.broadcast_to(coordinate, lanes.count) for coordinate in coordinates)

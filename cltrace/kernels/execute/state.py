@@ -91,6 +91,8 @@ class ExecutionState:
     redirected_selects: frozenset[int] = frozenset()
     texel_passes: dict[int, float] = field(default_factory=dict)
     """Passes through a unit for images that a read takes, by site."""
+    texels: dict[int, int] = field(default_factory=dict)
+    """Texels that a read or write of an image touches, by site."""
     notes: set[str] = field(default_factory=set)
     """Messages about faults of the program."""
 

@@ -1,5 +1,6 @@
 """The blocks of a kernel as a driver's compiler leaves them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import filterfalse
@@ -62,13 +63,15 @@ from cltrace.kernels.ir.instructions import (
     Store,
     Terminator,
 )
-from cltrace.kernels.ir.types import PRIVATE
+from cltrace.kernels.ir.types import PRIVATE, size_bytes
 from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import ItemLoops, Machine
 
 _FREE_CONVERSIONS: Final = frozenset({"trunc", "zext", "sext"})
 """Conversions between integers that are parts of the instructions around them."""
+_CALL_BYTES: Final = 16
+"""Bytes of a vector that one call of a function works on."""
 _CALLED_ANYWAY: Final = frozenset(
     {
         CostClass.SPECIAL, CostClass.BARRIER, CostClass.COLLECTIVE, CostClass.ATOMIC, CostClass.IMAGE,
@@ -255,6 +258,8 @@ class _Folding:
             elif not self._has_item_loops:
                 narrowed = self._contracted(narrowed, item)
             number = 1 if narrowed.cost is CostClass.ADDRESS else count
+            if self._calls_functions and is_function_call(item):
+                number = _number_of_calls(item, count)
             counts[narrowed] = counts.get(narrowed, 0.0) + number * share
 
     def _is_fused(self, item: Instruction | Terminator) -> bool:
@@ -365,6 +370,13 @@ def _called(operation: Operation, item: Instruction | Terminator) -> Operation:
         return operation
     kind = operation.type if operation.type == "double" else "float"
     return Operation(kind, CostClass.SPECIAL, "mad")
+
+
+def _number_of_calls(item: Instruction | Terminator, elements: int) -> int:
+    """Return how often a function of so many elements is called: a call works on a part of a vector."""
+    if elements == 1 or not isinstance(item, Call):
+        return elements
+    return math.ceil(size_bytes(item.type) / _CALL_BYTES)
 
 
 def _trip_share(item: Instruction, loop: UnrolledLoop) -> float:

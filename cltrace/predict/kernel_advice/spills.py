@@ -118,4 +118,5 @@ def _sites(counts: KernelCounts, move: SpillMoves) -> Iterator[AccessSite]:
             is_register=False,
             is_summable=False,
             texel_passes=0.0,
+            texels=0,
         )

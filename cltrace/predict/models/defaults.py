@@ -18,6 +18,14 @@ A texel: four units for images in a compute unit read a texel per cycle each. An
 binds images to a kernel, and binds others when the kernel is launched with others. A queued launch: the
 device has fetched what it needs while the launch before was running.
 """
+LATER_PROCESSOR_COSTS: Final[Mapping[str, Parameter]] = {
+    "image read": Parameter(14.0, "ns", 0.0, f"{DEFAULT_PREFIX}images"),
+    "image blend": Parameter(50.0, "ns", 0.0, f"{DEFAULT_PREFIX}images"),
+    "image write": Parameter(12.0, "ns", 0.0, f"{DEFAULT_PREFIX}images"),
+    "item operation": Parameter(0.09, "ns", 0.0, f"{DEFAULT_PREFIX}items"),
+    "misprediction": Parameter(5.0, "ns", 0.0, f"{DEFAULT_PREFIX}branches"),
+}
+"""The same of a CPU, as PoCL 3.0 has them on an AMD EPYC of 2024."""
 FIXED_COSTS: Final[Mapping[str, Parameter]] = {
     "lock step groups": Parameter(2.0, "", 0.0, f"{DEFAULT_PREFIX}waves"),
     "p near": Parameter(1.47, "", 0.0, f"{DEFAULT_PREFIX}few-units"),

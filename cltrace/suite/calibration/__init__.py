@@ -9,6 +9,7 @@ from typing import Final
 
 from cltrace.suite.calibration import (
     arrivals,
+    branches,
     images,
     launches,
     loops,
@@ -62,6 +63,8 @@ _ALL: Final = (
     Family("barriers", "Barriers", "barriers", _OURS, launches.barriers),
     Family("private", "Private arrays", "B a work-item", _OURS, private.private),
     Family("images", "Images", "reads", _OURS, images.images),
+    Family("items", "Operations of single work-items", "trips", _OURS, branches.items),
+    Family("branches", "Branches", "share of mispredictions", _OURS, branches.branches),
     Family("idle", "After idle time", "ns", _OURS, arrivals.after_idle_time),
     Family("image-changes", "Changed images", "images", _OURS, arrivals.changed_images),
     Family("first", "First launches", "first launch", _OURS, arrivals.first_launches),

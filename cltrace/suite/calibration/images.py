@@ -55,7 +55,23 @@ __kernel void walk(__read_only image2d_t in, __global float *out, int trips) {
     out[0] = at;
 }
 """
+_CALLS: Final = """
+__kernel void texels(__read_only image2d_t in, __global float *out, int trips) {{
+    int x = get_global_id(0), y = get_global_id(1);
+    float sum = 0;
+    for (int t = 0; t < trips; ++t) sum += read_imagef(in, {sampler}, {position}).x;
+    out[y * get_global_size(0) + x] = sum;
+}}
+"""
+_WRITES: Final = """
+__kernel void written(__write_only image2d_t out, __global const float *in, int trips) {
+    int x = get_global_id(0), y = get_global_id(1);
+    for (int t = 0; t < trips; ++t) write_imagef(out, (int2)(x, y ^ t), (float4)(in[x] + t));
+}
+"""
 _TRIPS: Final = (1, 4, 16, 64)
+_CALL_TRIPS: Final = (1, 16)
+_CALL_SIDE: Final = 128
 _SIDE: Final = 1024
 _DEPTH: Final = 64
 
@@ -63,9 +79,12 @@ _DEPTH: Final = 64
 def images(limits: ProbeLimits) -> Iterator[Probe]:
     """Yield reads and writes of images by their number, random reads by the size of the image, a walk.
 
-    A CPU has no unit of its own for images.
+    A CPU has no unit of its own for images: its functions for them take longer than memory does.
     """
-    if limits.is_cpu or limits.max_group_items < 256:
+    if limits.is_cpu:
+        yield from _calls()
+        return
+    if limits.max_group_items < 256:
         return
     yield from _planes(limits)
     yield from _volumes(limits)
@@ -76,6 +95,22 @@ def images(limits: ProbeLimits) -> Iterator[Probe]:
     yield Probe("written", 1, Workload(_WRITTEN, "written", size, (16, 16), inputs))
     walk = (ImageInput(64, 1, contents=_ring), BufferInput(4), np.int32(4096))
     yield Probe("walk", 4096, Workload(_SAMPLERS + _WALK, "walk", (1,), (1,), walk))
+
+
+def _calls() -> Iterator[Probe]:
+    """Yield reads and writes of a small image, by their number."""
+    shape = (_CALL_SIDE, _CALL_SIDE)
+    image, buffer = ImageInput(*shape), BufferInput(4 * _CALL_SIDE * _CALL_SIDE)
+    for trips in _CALL_TRIPS:
+        for name, sampler, position in (
+            ("read", "nearest", "(int2)(x + t, y)"),
+            ("blend", "linear", "(float2)(x + t + 0.25f, y + 0.75f)"),
+        ):
+            source = _SAMPLERS + _CALLS.format(sampler=sampler, position=position)
+            inputs = (image, buffer, np.int32(trips))
+            yield Probe(f"image {name}", trips, Workload(source, "texels", shape, (16, 4), inputs))
+        inputs = (image, buffer, np.int32(trips))
+        yield Probe("image write", trips, Workload(_WRITES, "written", shape, (16, 4), inputs))
 
 
 def _planes(limits: ProbeLimits) -> Iterator[Probe]:

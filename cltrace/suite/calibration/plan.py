@@ -46,6 +46,8 @@ _FIRST_SERIES: Final[Mapping[str, Callable[[str], bool]]] = {
     "several-accesses": lambda _: True,
     "private": lambda _: True,
     "images": lambda _: True,
+    "items": lambda _: True,
+    "branches": lambda _: True,
     "image-changes": lambda _: True,
     "occupancy": lambda _: True,
 }

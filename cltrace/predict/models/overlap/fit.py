@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import ProfileError
-from cltrace.predict.models.defaults import LATER_COSTS, Gaps
+from cltrace.predict.models.defaults import LATER_COSTS, LATER_PROCESSOR_COSTS, Gaps
 from cltrace.predict.models.overlap.arrivals import ARRIVAL_FAMILIES
 from cltrace.predict.models.overlap.costs import Costs, operation_key
 from cltrace.predict.models.overlap.isolated_costs import SLOT, isolated_costs
@@ -33,7 +33,18 @@ from cltrace.predict.models.overlap.times import times_again, times_of
 from cltrace.profile import DEFAULT_PREFIX, DeviceFacts, Parameter
 
 _ISOLATING_FAMILIES: Final = frozenset(
-    {"base", "groups", "throughput", "latency", "chases", "images", MIXTURES, *ARRIVAL_FAMILIES}
+    {
+        "base",
+        "groups",
+        "throughput",
+        "latency",
+        "chases",
+        "images",
+        "items",
+        "branches",
+        MIXTURES,
+        *ARRIVAL_FAMILIES,
+    }
 )
 """Families that isolate costs, which are fixed in the joint fit."""
 _CHECKING_FAMILIES: Final = frozenset({"private"})
@@ -57,7 +68,7 @@ def fit_costs(
     Raises: `ProfileError` if the calibration lacks a family that has no `gaps`.
     """
     is_cpu = device.kind == "cpu"
-    fitted = {} if is_cpu else dict(LATER_COSTS)
+    fitted = dict(LATER_PROCESSOR_COSTS if is_cpu else LATER_COSTS)
     fitted |= dict(isolated_costs(probes, gaps, is_cpu=is_cpu))
     slot = fitted.get(operation_key(SLOT))
     if slot is None:

@@ -17,6 +17,14 @@ from cltrace.predict.models.overlap.arrivals import ARRIVAL_COSTS, ARRIVAL_FAMIL
 from cltrace.predict.models.overlap.costs import operation_key, wait_key
 from cltrace.predict.models.overlap.probes import MeasuredProbe, by_series, longer_loops
 from cltrace.predict.models.overlap.processor_caches import CACHE_COSTS, cache_costs
+from cltrace.predict.models.overlap.processor_costs import (
+    BRANCH_COSTS,
+    CALL_COSTS,
+    ITEM_COSTS,
+    image_call_costs,
+    item_operation_cost,
+    misprediction_cost,
+)
 from cltrace.profile import Parameter
 
 SLOT: Final = CostName("float", "add")
@@ -83,6 +91,9 @@ def _cpu_pieces(probes: Sequence[MeasuredProbe]) -> tuple[_Piece, ...]:
     return (
         _Piece(("base", "groups"), _LAUNCHES, lambda: _cpu_launches(probes)),
         _Piece(("chases",), CACHE_COSTS, lambda: cache_costs(probes)),
+        _Piece(("images",), CALL_COSTS, lambda: image_call_costs(probes)),
+        _Piece(("items",), ITEM_COSTS, lambda: item_operation_cost(probes)),
+        _Piece(("branches",), BRANCH_COSTS, lambda: misprediction_cost(probes)),
     )
 
 

@@ -9,7 +9,7 @@ from cltrace.events.workloads import STEADY, Arrival
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.demand.launch import demand_of
 from cltrace.predict.deadline import NEVER, Deadline
-from cltrace.predict.models.defaults import FIXED_COSTS, LATER_COSTS, Gaps
+from cltrace.predict.models.defaults import FIXED_COSTS, LATER_COSTS, LATER_PROCESSOR_COSTS, Gaps
 from cltrace.predict.models.overlap.bounds import lower_bound, upper_bound
 from cltrace.predict.models.overlap.costs import Costs
 from cltrace.predict.models.overlap.fit import fit_costs
@@ -107,7 +107,8 @@ class OverlapModel:
         """Return the model with the costs that a profile stores. Raises: `ProfileError`."""
         parameters = stored_parameters(profile, self.name)
         try:
-            costs = Costs.of({**LATER_COSTS, **FIXED_COSTS, **parameters})
+            later = {**LATER_COSTS, **LATER_PROCESSOR_COSTS, **FIXED_COSTS}
+            costs = Costs.of({**later, **parameters})
         except ValueError as error:
             raise ProfileError(
                 f"the profile's costs of {self.name} are damaged: {error}"

@@ -6,6 +6,7 @@ from typing import Final
 
 from cltrace.events.cost_names import CostName
 from cltrace.predict.models.overlap.costs import Costs
+from cltrace.predict.models.overlap.processor_costs import CALL_COSTS
 
 OPERATIONS: Final = "operations"
 """All pipes together: an operation takes an issue slot beside its own pipe."""
@@ -16,10 +17,10 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
     "idle device": ("idle",),
     "changed images": ("image change",),
     "dispatch": ("group", "warp", "doubling"),
-    OPERATIONS: ("slot",),
+    OPERATIONS: ("slot", "item operation", "misprediction"),
     _CHAINS: (),
     "local memory and barriers": ("local", "barrier"),
-    "L1": ("bank", "item access", "line", "line missed", "line written", "texel"),
+    "L1": ("bank", "item access", "line", "line missed", "line written", "texel", *CALL_COSTS),
     "L2": (
         "sector read",
         "line read",

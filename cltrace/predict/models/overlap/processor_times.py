@@ -74,6 +74,7 @@ def processor_times(demand: Demand, costs: Costs, cache: Cache) -> Times:
     in_flight = _items_in_flight(demand, costs)
     computing = _computing(demand, costs)
     accessing = (demand.requests + demand.local_requests) * _access_cost(demand, costs)
+    images, branches = _image_calls(demand, costs), _mispredictions(demand, costs)
     barriers = demand.barriers * costs["barrier"]
     per_unit = demand.busiest_share / demand.units
     chains = demand.serial_warps * _waits(demand, costs) / in_flight
@@ -82,7 +83,7 @@ def processor_times(demand: Demand, costs: Costs, cache: Cache) -> Times:
     private = sum((_private_ns(region, each, costs) for region, each in moved), 0.0) * per_unit
     memory = sum((_memory_ns(region, each, costs) for region, each in moved), 0.0)
     atomics = _atomics(demand, costs)
-    issued = (computing + accessing + barriers) * per_unit
+    issued = (computing + branches + accessing + images + barriers) * per_unit
     working = overlap((issued, chains + latency), costs["p waiting"])
     moving = overlap((private, memory), costs["p levels"])
     body = overlap((working, moving), costs["p body"]) + atomics
@@ -94,10 +95,10 @@ def processor_times(demand: Demand, costs: Costs, cache: Cache) -> Times:
         launch=launch,
         delay=ArrivalTimes(),
         dispatch=dispatch,
-        pipes={Pipe.ISSUE: computing * per_unit},
+        pipes={Pipe.ISSUE: (computing + branches) * per_unit},
         chains=chains,
         local=barriers * per_unit,
-        l1=accessing * per_unit,
+        l1=(accessing + images) * per_unit,
         l2=private,
         memory=memory,
         latency=latency,
@@ -123,17 +124,34 @@ def _atomics(demand: Demand, costs: Costs) -> float:
 
 
 def _computing(demand: Demand, costs: Costs) -> float:
-    return sum(
-        work.warp_total * costs.operations.get(work.name, 0.0)
-        for work in demand.work
-        if work.name != ACCESS
-    )
+    """Return the time of operations: of vectors, or of work-items one after another.
+
+    The latter take a place in the processor's queue each, however little there is to do.
+    """
+    single, each = demand.item_share, costs["item operation"]
+    total = 0.0
+    for work in demand.work:
+        if work.name != ACCESS:
+            cost = costs.operations.get(work.name, 0.0)
+            total += work.warp_total * ((1.0 - single) * cost + single * max(cost, each))
+    return total
+
+
+def _image_calls(demand: Demand, costs: Costs) -> float:
+    """Return the time of the functions that read and write images."""
+    work = demand.processor
+    reads = work.image_reads * costs["image read"] + work.image_blends * costs["image blend"]
+    return reads + work.image_writes * costs["image write"]
+
+
+def _mispredictions(demand: Demand, costs: Costs) -> float:
+    return demand.processor.mispredictions * costs["misprediction"]
 
 
 def _access_cost(demand: Demand, costs: Costs) -> float:
     """Return the cost of an access instruction: of vectors, or of work-items one after another."""
-    lanes = min(demand.warps / demand.steps, 1.0)
-    return lanes * costs["bank"] + (1.0 - lanes) * costs["item access"]
+    single = demand.item_share
+    return (1.0 - single) * costs["bank"] + single * costs["item access"]
 
 
 def _waits(demand: Demand, costs: Costs) -> float:

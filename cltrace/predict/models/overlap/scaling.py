@@ -49,6 +49,7 @@ def scale_demand(demand: Demand, factor: float, compute_units: int) -> Demand:
         local_requests=demand.local_requests * share,
         traffic=tuple(_scale_traffic(region, share) for region in demand.traffic),
         footprint_bytes=demand.footprint_bytes * share,
+        processor=demand.processor.scaled(share),
     )
 
 
