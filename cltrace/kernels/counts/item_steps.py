@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.counts.group_sampling import Task
 from cltrace.kernels.fold import Operation
-from cltrace.kernels.fold.item_loops import find_lane_blocks
+from cltrace.kernels.fold.item_loops import find_lane_blocks, find_masked_blocks
 from cltrace.kernels.machine import ItemLoops
 
 _UNVECTORISED: Final = frozenset(
@@ -51,6 +51,16 @@ class ItemSteps:
     def lane_share(self, block: int) -> float:
         """Return the share of a block's work-items that run as lanes of warps or vectors."""
         return self._vector_share if block in self._lane_blocks else 0.0
+
+    def is_masked(self, block: int) -> bool:
+        """Return True for a block in which only some lanes of a CPU's vectors take part."""
+        return block in self._masked_blocks
+
+    @cached_property
+    def _masked_blocks(self) -> frozenset[int]:
+        if self._task.machine.item_loops is not ItemLoops.LOOPS:
+            return frozenset()
+        return find_masked_blocks(self._task.analysis.full_kernel, self._lane_blocks)
 
     @cached_property
     def _lane_blocks(self) -> frozenset[int]:

@@ -19,13 +19,15 @@ class ProcessorWork:
 
     `image_reads` are the calls that read a texel, `image_blends` those that interpolate within a plane,
     `image_writes` those that write a texel. `mispredictions` are the branches of single work-items that
-    go another way than the processor expects.
+    go another way than the processor expects, `masked_stores` the stores of vectors of which only some
+    lanes take part.
     """
 
     image_reads: float = 0.0
     image_blends: float = 0.0
     image_writes: float = 0.0
     mispredictions: float = 0.0
+    masked_stores: float = 0.0
 
     @classmethod
     def of(cls, counts: KernelCounts) -> "ProcessorWork":
@@ -39,6 +41,7 @@ class ProcessorWork:
             image_blends=sum(map(_blends, reads)),
             image_writes=sum(site.accesses.value for site in writes),
             mispredictions=_mispredictions(counts),
+            masked_stores=sum(map(_masked, counts.sites)),
         )
 
     def scaled(self, share: float) -> "ProcessorWork":
@@ -50,6 +53,11 @@ class ProcessorWork:
 
 def _blends(site: AccessSite) -> float:
     return site.accesses.value * site.texels / _PLANE_TEXELS if site.texels > 1 else 0.0
+
+
+def _masked(site: AccessSite) -> float:
+    is_store = site.is_masked and site.access is Access.WRITE and site.space != "private"
+    return site.lane_share * site.requests.value if is_store else 0.0
 
 
 def _mispredictions(counts: KernelCounts) -> float:

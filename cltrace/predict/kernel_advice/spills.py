@@ -119,4 +119,5 @@ def _sites(counts: KernelCounts, move: SpillMoves) -> Iterator[AccessSite]:
             is_summable=False,
             texel_passes=0.0,
             texels=0,
+            is_masked=False,
         )

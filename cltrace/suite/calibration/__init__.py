@@ -64,6 +64,7 @@ _ALL: Final = (
     Family("private", "Private arrays", "B a work-item", _OURS, private.private),
     Family("images", "Images", "reads", _OURS, images.images),
     Family("items", "Operations of single work-items", "trips", _OURS, branches.items),
+    Family("guards", "Stores under a condition", "conditions", _OURS, branches.guards),
     Family("branches", "Branches", "share of mispredictions", _OURS, branches.branches),
     Family("idle", "After idle time", "ns", _OURS, arrivals.after_idle_time),
     Family("image-changes", "Changed images", "images", _OURS, arrivals.changed_images),

@@ -37,9 +37,15 @@ __kernel void items(__global int *out, int trips) {
     out[mine] = a + b + c + d + (int)(x + y);
 }
 """
+_GUARD: Final = """
+__kernel void guarded(__global const float *in, __global float *out, float f, int count) {{
+    int i = get_global_id(0);
+    {guard}out[i] = in[i] * f;
+}}
+"""
 _TRIPS: Final = 64
-_ITEM_TRIPS: Final = (32, 256)
-_ITEMS: Final = 1 << 10
+_ITEM_TRIPS: Final = (64, 1024)
+_ITEMS: Final = 1 << 11
 _SEED: Final = 20_261_128
 
 
@@ -52,6 +58,19 @@ def items(limits: ProbeLimits) -> Iterator[Probe]:
         inputs = (BufferInput(4 * count), np.int32(trips))
         work = Workload(_OPERATIONS, "items", (count,), (limits.usual_group(64),), inputs)
         yield Probe("items", trips, work)
+
+
+def guards(limits: ProbeLimits) -> Iterator[Probe]:
+    """Yield a store of vectors, and one that a condition guards which always holds."""
+    if not limits.is_cpu:
+        return
+    count = 64 * _ITEMS * limits.compute_units
+    buffer = BufferInput(4 * count)
+    for conditions, guard in enumerate(("", "if (i < count) ")):
+        inputs = (buffer, buffer, np.float32(3), np.int32(count))
+        source = _GUARD.format(guard=guard)
+        work = Workload(source, "guarded", (count,), (limits.usual_group(),), inputs)
+        yield Probe("guards", conditions, work)
 
 
 def branches(limits: ProbeLimits) -> Iterator[Probe]:

@@ -71,7 +71,7 @@ __kernel void written(__write_only image2d_t out, __global const float *in, int 
 """
 _TRIPS: Final = (1, 4, 16, 64)
 _CALL_TRIPS: Final = (1, 16)
-_CALL_SIDE: Final = 128
+_CALL_SIDE: Final = 256
 _SIDE: Final = 1024
 _DEPTH: Final = 64
 

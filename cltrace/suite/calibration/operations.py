@@ -136,8 +136,11 @@ def elementary(limits: ProbeLimits) -> Iterator[Probe]:
 
 
 def throughput_items(*, is_cpu: bool) -> int:
-    """Return the work-items per compute unit of the family `throughput`."""
-    return 512 if is_cpu else 2048
+    """Return the work-items per compute unit of the family `throughput`.
+
+    A CPU's threads wake up late: its launches take a millisecond for all of them to take part.
+    """
+    return 4096 if is_cpu else 2048
 
 
 def throughput(limits: ProbeLimits) -> Iterator[Probe]:
@@ -150,8 +153,11 @@ def throughput(limits: ProbeLimits) -> Iterator[Probe]:
 
 
 def latency(limits: ProbeLimits) -> Iterator[Probe]:
-    """Yield operations in one chain, in one small work-group per compute unit."""
-    items = limits.compute_units * 32
+    """Yield operations in one chain, in one small work-group per compute unit; one in all for a CPU.
+
+    One thread of a CPU may run the work-groups of another that wakes up late.
+    """
+    items = 32 * (1 if limits.is_cpu else limits.compute_units)
     for operation in _operations(limits):
         for trips in _trips(limits):
             work = _chain(limits, operation, 1, items, trips)

@@ -47,6 +47,7 @@ _FIRST_SERIES: Final[Mapping[str, Callable[[str], bool]]] = {
     "private": lambda _: True,
     "images": lambda _: True,
     "items": lambda _: True,
+    "guards": lambda _: True,
     "branches": lambda _: True,
     "image-changes": lambda _: True,
     "occupancy": lambda _: True,

@@ -42,6 +42,7 @@ _ISOLATING_FAMILIES: Final = frozenset(
         "images",
         "items",
         "branches",
+        "guards",
         MIXTURES,
         *ARRIVAL_FAMILIES,
     }

@@ -20,9 +20,11 @@ from cltrace.predict.models.overlap.processor_caches import CACHE_COSTS, cache_c
 from cltrace.predict.models.overlap.processor_costs import (
     BRANCH_COSTS,
     CALL_COSTS,
+    GUARD_COSTS,
     ITEM_COSTS,
     image_call_costs,
     item_operation_cost,
+    masked_store_cost,
     misprediction_cost,
 )
 from cltrace.profile import Parameter
@@ -93,6 +95,7 @@ def _cpu_pieces(probes: Sequence[MeasuredProbe]) -> tuple[_Piece, ...]:
         _Piece(("chases",), CACHE_COSTS, lambda: cache_costs(probes)),
         _Piece(("images",), CALL_COSTS, lambda: image_call_costs(probes)),
         _Piece(("items",), ITEM_COSTS, lambda: item_operation_cost(probes)),
+        _Piece(("guards",), GUARD_COSTS, lambda: masked_store_cost(probes)),
         _Piece(("branches",), BRANCH_COSTS, lambda: misprediction_cost(probes)),
     )
 

@@ -20,7 +20,16 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
     OPERATIONS: ("slot", "item operation", "misprediction"),
     _CHAINS: (),
     "local memory and barriers": ("local", "barrier"),
-    "L1": ("bank", "item access", "line", "line missed", "line written", "texel", *CALL_COSTS),
+    "L1": (
+        "bank",
+        "item access",
+        "line",
+        "line missed",
+        "line written",
+        "texel",
+        *CALL_COSTS,
+        "masked store",
+    ),
     "L2": (
         "sector read",
         "line read",

@@ -10,12 +10,14 @@ from cltrace.profile import Parameter
 CALL_COSTS: Final = ("image read", "image blend", "image write")
 """Costs of calling a function that reads a texel, interpolates within a plane, or writes a texel."""
 ITEM_COSTS: Final = ("item operation",)
+GUARD_COSTS: Final = ("masked store",)
 BRANCH_COSTS: Final = ("misprediction",)
 _COUNTS: Final[Mapping[str, Callable[[Demand], float]]] = {
     "image read": lambda demand: demand.processor.image_reads,
     "image blend": lambda demand: demand.processor.image_blends,
     "image write": lambda demand: demand.processor.image_writes,
     "branches": lambda demand: demand.processor.mispredictions,
+    "guards": lambda demand: demand.processor.masked_stores,
     "items": lambda demand: sum(work.warp_total for work in demand.work),
 }
 """Numbers of what the cost of a series is one of."""
@@ -31,6 +33,12 @@ def misprediction_cost(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, P
     """Yield the cost of a mispredicted branch; none for a calibration without branches."""
     for points in by_series(probes, "branches"):
         yield from _cost("misprediction", points, points[0].series)
+
+
+def masked_store_cost(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Parameter]]:
+    """Yield the cost of a vector's store with a mask; none for a calibration without guards."""
+    for points in by_series(probes, "guards"):
+        yield from _cost("masked store", points, points[0].series)
 
 
 def item_operation_cost(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Parameter]]:

@@ -73,7 +73,8 @@ def processor_times(demand: Demand, costs: Costs, cache: Cache) -> Times:
     lines = [_lines(region, demand, sets, costs, cache) for region in demand.traffic]
     in_flight = _items_in_flight(demand, costs)
     computing = _computing(demand, costs)
-    accessing = (demand.requests + demand.local_requests) * _access_cost(demand, costs)
+    masked = demand.processor.masked_stores * costs["masked store"]
+    accessing = masked + (demand.requests + demand.local_requests) * _access_cost(demand, costs)
     images, branches = _image_calls(demand, costs), _mispredictions(demand, costs)
     barriers = demand.barriers * costs["barrier"]
     per_unit = demand.busiest_share / demand.units
