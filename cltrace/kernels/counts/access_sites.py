@@ -85,6 +85,7 @@ def _build_site(
         is_assumed=site.number in sample.task.assumed.sites,
         loop=sample.task.sliced_kernel.graph.loop_of[site.block],
         texel_passes=sample.run.state.texel_passes.get(site.number, 0.0),
+        is_gathered=sample.item_steps.is_gathered(site.pointer),
         is_masked=sample.item_steps.is_masked(site.block),
         texels=sample.run.state.texels.get(site.number, 0),
         is_register=_is_register(site.number, space, folded),

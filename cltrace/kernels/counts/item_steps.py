@@ -1,5 +1,6 @@
 """Steps of a launch: executions of blocks by warps; on a CPU, by vectors or single work-items."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
 
@@ -7,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.costs.operation import OF_LONG
 from cltrace.kernels.counts.group_sampling import Task
 from cltrace.kernels.fold import Operation
+from cltrace.kernels.fold.item_addresses import LaneForm, find_lane_forms
 from cltrace.kernels.fold.item_loops import find_lane_blocks, find_masked_blocks
 from cltrace.kernels.machine import ItemLoops
 
@@ -16,7 +19,7 @@ _UNVECTORISED: Final = frozenset(
     Operation(kind, CostClass.INT_DIVIDE, function)
     for kind in ("char", "short", "int", "long")
     for function in ("", "remainder")
-)
+) | frozenset(Operation(kind, CostClass.CONVERT, OF_LONG) for kind in ("float", "double", "long"))
 """Operations for which processors have no vector instruction."""
 
 
@@ -56,6 +59,16 @@ class ItemSteps:
         """Return True for a block in which only some lanes of a CPU's vectors take part."""
         return block in self._masked_blocks
 
+    def is_gathered(self, pointer: int) -> bool:
+        """Return True for addresses that a CPU's compiler does not know to be at equal distances."""
+        return self._lane_forms.get(pointer, LaneForm.SAME) is LaneForm.OTHER
+
+    @cached_property
+    def _lane_forms(self) -> Mapping[int, LaneForm]:
+        if self._task.machine.item_loops is not ItemLoops.LOOPS:
+            return {}
+        return find_lane_forms(self._task.analysis.full_kernel)
+
     @cached_property
     def _masked_blocks(self) -> frozenset[int]:
         if self._task.machine.item_loops is not ItemLoops.LOOPS:
@@ -64,8 +77,7 @@ class ItemSteps:
 
     @cached_property
     def _lane_blocks(self) -> frozenset[int]:
-        task = self._task
-        return find_lane_blocks(task.analysis.full_kernel, task.machine, task.ndrange.local_size[0])
+        return find_lane_blocks(self._task.analysis.full_kernel, self._task.machine)
 
     @property
     def _vector_share(self) -> float:

@@ -111,7 +111,8 @@ class AccessSite:
     unknown contents. `loop` is the number of the innermost loop around the access, -1 without one.
     `texel_passes` are the passes through a unit for images that a read takes, `texels` the texels that a
     read or write of an image touches; 0 for other accesses.
-    `is_masked` is True where only some lanes of a CPU's vector take part.
+    `is_masked` is True where only some lanes of a CPU's vector take part, `is_gathered` where each lane
+    accesses memory apart, as the compiler does not know their distances.
     `is_register` is True for private variables that a GPU's compiler keeps in registers, and for constant
     memory that it makes literals.
     `is_summable` is True for atomic operations that could be added up first: their order does not matter,
@@ -148,6 +149,7 @@ class AccessSite:
     texel_passes: float
     texels: int
     is_masked: bool
+    is_gathered: bool
 
 
 @dataclass(frozen=True, slots=True)

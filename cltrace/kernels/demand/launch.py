@@ -247,7 +247,9 @@ def _requests(site: AccessSite, machine: Machine) -> float:
     """
     if not machine.has_item_loops:
         return site.requests.value
-    if site.pattern is Pattern.UNIFORM:
+    if site.is_gathered:
+        vectors = site.accesses.value
+    elif site.pattern is Pattern.UNIFORM:
         vectors = site.requests.value
     elif site.pattern is Pattern.CONTIGUOUS:
         vector_bytes = machine.warp_width * site.access_bytes

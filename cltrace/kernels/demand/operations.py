@@ -21,6 +21,7 @@ from cltrace.kernels.costs.operation import (
     LEFT_SHIFT,
     LITERAL_POWER,
     OF_INTS,
+    OF_LONG,
     PART_TO_FLOAT,
     SHIFT,
     SUM,
@@ -209,7 +210,9 @@ def _own_names(row: FoldedCount) -> tuple[CostName, ...]:
 
 
 def _own_type(row: FoldedCount, name: CostName) -> str:
-    if name.type == "int" and row.type == "long" and row.cost is not CostClass.CONVERT:
+    if row.cost is CostClass.CONVERT:
+        return "long" if row.function == OF_LONG else name.type
+    if name.type == "int" and row.type == "long":
         return "long"
     return "double" if name.type == "float" and row.type == "double" else name.type
 

@@ -1,6 +1,5 @@
 """The blocks of a kernel as a driver's compiler leaves them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import filterfalse
@@ -17,6 +16,7 @@ from cltrace.kernels.costs.operation import (
 )
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.addresses import Addresses
+from cltrace.kernels.fold.called_functions import called, number_of_calls
 from cltrace.kernels.fold.chains import (
     EMPTY_CHAIN,
     Chain,
@@ -63,22 +63,13 @@ from cltrace.kernels.ir.instructions import (
     Store,
     Terminator,
 )
-from cltrace.kernels.ir.types import PRIVATE, size_bytes
+from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import ItemLoops, Machine
 
 _FREE_CONVERSIONS: Final = frozenset({"trunc", "zext", "sext"})
 """Conversions between integers that are parts of the instructions around them."""
-_CALL_BYTES: Final = 16
-"""Bytes of a vector that one call of a function works on."""
-_CALLED_ANYWAY: Final = frozenset(
-    {
-        CostClass.SPECIAL, CostClass.BARRIER, CostClass.COLLECTIVE, CostClass.ATOMIC, CostClass.IMAGE,
-        CostClass.LOAD, CostClass.STORE,
-    }
-)  # fmt: skip
-"""Operations whose cost contains that of calling their function, or is that of memory."""
 
 
 def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
@@ -254,12 +245,12 @@ class _Folding:
             is_index = operation.type == "long" and result_of(item) in self._indices
             narrowed = replace(operation, type="int") if is_index else operation
             if self._calls_functions:
-                narrowed = _called(narrowed, item)
+                narrowed = called(narrowed, item)
             elif not self._has_item_loops:
                 narrowed = self._contracted(narrowed, item)
             number = 1 if narrowed.cost is CostClass.ADDRESS else count
             if self._calls_functions and is_function_call(item):
-                number = _number_of_calls(item, count)
+                number = number_of_calls(item, count)
             counts[narrowed] = counts.get(narrowed, 0.0) + number * share
 
     def _is_fused(self, item: Instruction | Terminator) -> bool:
@@ -356,27 +347,6 @@ def _fused(chain: Chain) -> Chain:
             product = operation
         operations[product] = operations.get(product, 0.0) + number
     return replace(chain, operations=operations)
-
-
-def _called(operation: Operation, item: Instruction | Terminator) -> Operation:
-    """Return an operation as a CPU's compiler leaves it that does not inline built-in functions.
-
-    Simple functions cost what calling one does. A product and a sum that are not a call are one
-    instruction, as a product is.
-    """
-    if operation.cost is CostClass.FLOAT_MULTIPLY_ADD and not is_function_call(item):
-        return replace(operation, cost=CostClass.FLOAT_MULTIPLY, function="")
-    if operation.cost in _CALLED_ANYWAY or not is_function_call(item):
-        return operation
-    kind = operation.type if operation.type == "double" else "float"
-    return Operation(kind, CostClass.SPECIAL, "mad")
-
-
-def _number_of_calls(item: Instruction | Terminator, elements: int) -> int:
-    """Return how often a function of so many elements is called: a call works on a part of a vector."""
-    if elements == 1 or not isinstance(item, Call):
-        return elements
-    return math.ceil(size_bytes(item.type) / _CALL_BYTES)
 
 
 def _trip_share(item: Instruction, loop: UnrolledLoop) -> float:

@@ -21,19 +21,15 @@ from cltrace.kernels.machine import ItemLoops, Machine
 
 _FREE_CALLS: Final = ("get_", "llvm.")
 """Beginnings of the names of functions that leave no call."""
-_UNROLLED_INSTRUCTIONS: Final = 300
-"""A loop over work-items with at most so many instructions in all of its trips is unrolled instead."""
 
 
-def find_lane_blocks(
-    kernel: PreparedKernel, machine: Machine, innermost_items: int
-) -> frozenset[int]:
+def find_lane_blocks(kernel: PreparedKernel, machine: Machine) -> frozenset[int]:
     """Return the blocks in which work-items run as lanes of vectors; on a GPU, all of them.
 
-    A vectoriser of loops works on the loop over the work-items of the first dimension, of which a group
-    has `innermost_items`. Barriers divide a kernel into regions with such a loop each. It is not
-    vectorised where it contains another loop, calls a function or an atomic operation, or where each
-    work-item has vectors of its own. A short loop is unrolled before.
+    A vectoriser of loops works on the loop over the work-items of the first dimension. Barriers divide a
+    kernel into regions with such a loop each. It is not vectorised where it contains another loop, calls
+    a function or an atomic operation, or where each work-item has vectors of its own. A short loop is
+    unrolled before, and made vectors of as well.
     """
     everything = frozenset(kernel.graph.order)
     if machine.item_loops is not ItemLoops.LOOPS:
@@ -48,9 +44,8 @@ def find_lane_blocks(
     vectorised: set[int] = set()
     for region in _regions(kernel):
         items = [item for number in region for item in kernel.function.blocks[number].instructions]
-        is_long = innermost_items * len(items) > _UNROLLED_INSTRUCTIONS
         has_loop = any(not region.isdisjoint(loop) for loop in inner_loops)
-        if is_long and not has_loop and not any(map(_is_scalar, items)):
+        if not has_loop and not any(map(_is_scalar, items)):
             vectorised |= region
     return frozenset(vectorised)
 

@@ -120,4 +120,5 @@ def _sites(counts: KernelCounts, move: SpillMoves) -> Iterator[AccessSite]:
             texel_passes=0.0,
             texels=0,
             is_masked=False,
+            is_gathered=False,
         )

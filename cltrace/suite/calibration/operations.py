@@ -110,6 +110,8 @@ def _operations(limits: ProbeLimits) -> Iterator[_Operation]:
         )
         yield _Operation(CostName("long", "multiply-add of ints"), _PRODUCT_OF_INTS)
     yield _Operation(CostName("int", "to float and back"), "v = (int)((float)v * 0.5f) + f")
+    if limits.is_cpu:  # not by vectors
+        yield _Operation(CostName("long", "to float and back"), "v = (long)((float)v * 0.5f) + f")
 
 
 def _apply(function: str) -> str:
