@@ -23,7 +23,7 @@ LATER_PROCESSOR_COSTS: Final[Mapping[str, Parameter]] = {
     "image blend": Parameter(50.0, "ns", 0.0, f"{DEFAULT_PREFIX}images"),
     "image write": Parameter(12.0, "ns", 0.0, f"{DEFAULT_PREFIX}images"),
     "item operation": Parameter(0.09, "ns", 0.0, f"{DEFAULT_PREFIX}items"),
-    "masked store": Parameter(10.0, "ns", 0.0, f"{DEFAULT_PREFIX}guards"),
+    "masked store": Parameter(0.0, "ns", 0.0, f"{DEFAULT_PREFIX}guards"),
     "misprediction": Parameter(5.0, "ns", 0.0, f"{DEFAULT_PREFIX}branches"),
 }
 """The same of a CPU, as PoCL 3.0 has them on an AMD EPYC of 2024."""

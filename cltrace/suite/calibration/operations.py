@@ -138,11 +138,8 @@ def elementary(limits: ProbeLimits) -> Iterator[Probe]:
 
 
 def throughput_items(*, is_cpu: bool) -> int:
-    """Return the work-items per compute unit of the family `throughput`.
-
-    A CPU's threads wake up late: its launches take a millisecond for all of them to take part.
-    """
-    return 4096 if is_cpu else 2048
+    """Return the work-items per compute unit of the family `throughput`."""
+    return 512 if is_cpu else 2048
 
 
 def throughput(limits: ProbeLimits) -> Iterator[Probe]:
