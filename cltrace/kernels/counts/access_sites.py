@@ -57,7 +57,6 @@ def _build_site(
     memory, space, size = _accessed_memory(sample.run, site)
     footprint = _site_footprint(sample, site, *wave, size, space)
     stride, folded = sample.run.observer.strides[site.number], sample.folded_kernel
-    step_sectors = sample.run.observer.step_sectors(site.number)
     return AccessSite(
         place=site.place,
         memory=memory,
@@ -72,8 +71,8 @@ def _build_site(
         bank_cycles=estimates[SiteColumn.BANK_CYCLES],
         partial_sectors=estimates[SiteColumn.PARTIAL_SECTORS].value,
         moving_requests=estimates[SiteColumn.MOVING_REQUESTS].value,
-        step_share=step_sectors.share,
-        fresh_shares=step_sectors.fresh_shares,
+        step_share=sample.run.observer.step_sectors(site.number).share,
+        fresh_shares=sample.run.observer.step_sectors(site.number).fresh_shares,
         jumping_requests=estimates[SiteColumn.JUMPING_REQUESTS].value,
         jump_bytes=sample.run.observer.jump_bytes(site.number),
         lane_share=sample.item_steps.lane_share(site.block),

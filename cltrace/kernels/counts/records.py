@@ -147,9 +147,9 @@ class AccessSite:
     is_register: bool
     is_summable: bool
     texel_passes: float
-    texels: int
-    is_masked: bool
-    is_gathered: bool
+    texels: int = 0
+    is_masked: bool = False
+    is_gathered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,13 +162,12 @@ class Demand:
 def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
     """Return the demand of a launch. `measured` are the names of operations that have a cost."""
     machine = counts.machine
-    group_items = max(counts.work_items // max(counts.groups, 1), 1)
-    wave_groups = machine.wave_groups(group_items, counts.local_bytes)
+    wave_groups = machine.wave_groups(_group_items(counts), counts.local_bytes)
     far = [site for site in counts.sites if _is_far(site, machine)]
-    near = [site for site in counts.sites if site.space not in _OFF_UNIT]
-    waves = max(counts.groups / wave_groups, 1.0)
+    local = [site for site in counts.sites if site.space == "local"]
     own = tuple(private_traffic(counts))
     regions = _regions_in_memory(counts)
+    waves = max(counts.groups / wave_groups, 1.0)
     shared = tuple(region_traffic(region, counts, waves) for region in regions)
     sites = (*(region.sites for region in regions), *(positions for _, positions in own))
     warps = max(counts.warps, 1.0)
@@ -189,9 +188,8 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         bank_cycles=sum(max(site.bank_cycles.value - site.requests.value, 0.0) for site in far),
         lines=sum(max(site.lines.value - _requests(site, machine), 0.0) for site in far),
         texels=sum(_texel_passes(site, machine) for site in counts.sites),
-        local_cycles=sum(site.bank_cycles.value for site in near if site.space == "local")
-        + _spilled(counts),
-        local_requests=sum(_requests(site, machine) for site in near if site.space == "local"),
+        local_cycles=sum(site.bank_cycles.value for site in local) + _spilled(counts),
+        local_requests=sum(_requests(site, machine) for site in local),
         reads=reads,
         traffic=traffic,
         footprint_bytes=footprint_bytes(traffic),
@@ -201,6 +199,10 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         imbalance=counts.imbalance,
         processor=ProcessorWork.of(counts),
     )
+
+
+def _group_items(counts: KernelCounts) -> int:
+    return max(counts.work_items // max(counts.groups, 1), 1)
 
 
 def _regions_in_memory(counts: KernelCounts) -> Sequence[SharedSectors]:

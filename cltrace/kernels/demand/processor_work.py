@@ -1,4 +1,4 @@
-"""What a CPU does beside operations and accesses: calls for images, and mispredicted branches."""
+"""Work of a CPU beside operations and accesses: calls for images, mispredictions, masked stores."""
 
 import math
 from dataclasses import dataclass, fields

@@ -33,7 +33,6 @@ from cltrace.kernels.fold.divisions import Divisions
 from cltrace.kernels.fold.folded_kernel import FoldedBlock, FoldedKernel, ReadsAhead
 from cltrace.kernels.fold.fused_pairs import FusedPairs
 from cltrace.kernels.fold.instruction_operations import named_operations
-from cltrace.kernels.fold.item_loops import is_function_call
 from cltrace.kernels.fold.literal_reads import LiteralReads, find_literal_reads
 from cltrace.kernels.fold.loop_control import LoopControls
 from cltrace.kernels.fold.loop_evolution import (
@@ -248,9 +247,8 @@ class _Folding:
                 narrowed = called(narrowed, item)
             elif not self._has_item_loops:
                 narrowed = self._contracted(narrowed, item)
-            number = 1 if narrowed.cost is CostClass.ADDRESS else count
-            if self._calls_functions and is_function_call(item):
-                number = number_of_calls(item, count)
+            number = number_of_calls(item, count) if self._calls_functions else count
+            number = 1 if narrowed.cost is CostClass.ADDRESS else number
             counts[narrowed] = counts.get(narrowed, 0.0) + number * share
 
     def _is_fused(self, item: Instruction | Terminator) -> bool:

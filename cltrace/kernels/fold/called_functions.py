@@ -48,7 +48,10 @@ def _is_of_long(item: Instruction | Terminator) -> bool:
 
 
 def number_of_calls(item: Instruction | Terminator, elements: int) -> int:
-    """Return how often a function of so many elements is called: a call works on a part of a vector."""
-    if elements == 1 or not isinstance(item, Call):
+    """Return how often a function of so many elements is called: a call works on a part of a vector.
+
+    Other operations are as many as there are elements.
+    """
+    if elements == 1 or not isinstance(item, Call) or not is_function_call(item):
         return elements
     return math.ceil(size_bytes(item.type) / _CALL_BYTES)

@@ -29,7 +29,7 @@ _PRODUCTS: Final = frozenset({"mul", "shl"})
 
 
 class LaneForm(IntEnum):
-    """How a value differs between neighbouring work-items of the first dimension."""
+    """Difference of a value between neighbouring work-items of the first dimension."""
 
     SAME = 0
     LINEAR = 1
@@ -59,6 +59,8 @@ class _Forms:
 
     def __init__(self, constants: Mapping[int, int]) -> None:
         self._constants = constants
+        self._shifted: dict[int, Binary] = {}
+        """Shifts to the left by a constant, by their result."""
         self.known: Final[dict[int, LaneForm]] = {}
 
     def of(self, slot: int) -> LaneForm:
@@ -100,6 +102,12 @@ class _Forms:
 
     def _binary(self, item: Binary) -> LaneForm:
         left, right = self.of(item.left), self.of(item.right)
+        if item.operator == "shl" and item.right in self._constants:
+            self._shifted[item.result] = item
+        if self._is_extension(item):
+            return self.of(self._shifted[item.left].left)
+        if item.operator == "xor" and self._constants.get(item.right) == -1:
+            return left  # -1 - left
         if item.operator in _SUMS or (item.operator == "or" and item.right in self._constants):
             return max(left, right)
         if item.operator in _PRODUCTS and right is LaneForm.SAME:
@@ -107,3 +115,10 @@ class _Forms:
         if item.operator == "mul" and left is LaneForm.SAME:
             return right
         return self.joined((item.left, item.right))
+
+    def _is_extension(self, item: Binary) -> bool:
+        """Return True for a shift to the right that undoes one to the left: its low bits, extended."""
+        before = self._shifted.get(item.left)
+        if item.operator != "ashr" or before is None:
+            return False
+        return self._constants.get(item.right) == self._constants[before.right]

@@ -118,7 +118,4 @@ def _sites(counts: KernelCounts, move: SpillMoves) -> Iterator[AccessSite]:
             is_register=False,
             is_summable=False,
             texel_passes=0.0,
-            texels=0,
-            is_masked=False,
-            is_gathered=False,
         )

@@ -1,4 +1,4 @@
-"""Costs of what only a CPU does: calls for images, mispredictions, operations of single work-items."""
+"""Costs that a CPU alone has: of calls for images, mispredictions, and single work-items."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final

@@ -1,0 +1,210 @@
+"""Work that a CPU alone has: calls for images, mispredicted branches, stores with masks, gathers."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cltrace.events.workloads import Workload
+from cltrace.kernels import Argument, BufferArgument, KernelCounts, Machine, count, parse
+from cltrace.kernels.arguments import ImageArgument
+from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.counts.workloads import WorkloadCounter
+from cltrace.kernels.demand.launch import demand_of
+from cltrace.kernels.demand.processor_work import ProcessorWork, item_share
+from cltrace.kernels.machine import NVIDIA, ItemLoops
+from cltrace.predict.models.overlap import OVERLAP
+from cltrace.predict.models.overlap.probes import MeasuredProbe
+from cltrace.predict.models.overlap.processor_costs import (
+    image_call_costs,
+    item_operation_cost,
+    masked_store_cost,
+    misprediction_cost,
+)
+from cltrace.profile import load_profile
+from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
+
+POCL = Machine.of_cpu(4, item_loops=ItemLoops.LOOPS)
+CPU = load_profile("pocl-cpu")
+ITEMS = 1 << 13
+WIDTH = POCL.warp_width
+SAMPLERS = """
+__constant sampler_t near = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+__constant sampler_t linear = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_LINEAR;
+"""
+
+
+def counted(
+    body: str, machine: Machine = POCL, contents: NDArray[np.int32] | None = None
+) -> KernelCounts:
+    source = f"""__kernel void k(
+        __global const int *a, __global float *out, float f, int n
+    ) {{ int i = get_global_id(0); {body} }}"""
+    arguments: list[Argument] = [
+        BufferArgument(4 * 64 * ITEMS, contents),
+        BufferArgument(4 * 64 * ITEMS),
+        np.float32(2),
+        np.int32(ITEMS),
+    ]
+    return count(parse(source), "k", (ITEMS,), (256,), arguments, machine=machine)
+
+
+def work_of(counts: KernelCounts) -> ProcessorWork:
+    return demand_of(counts, OVERLAP.for_device(CPU).costs.operations).processor
+
+
+@pytest.mark.parametrize(
+    ("machine", "reads", "blends", "writes"), [(POCL, 2.0, 1.0, 1.0), (NVIDIA, 0.0, 0.0, 0.0)]
+)
+def test_calls_for_images_are_counted_on_a_cpu(
+    machine: Machine, reads: float, blends: float, writes: float
+) -> None:
+    source = f"""{SAMPLERS}
+    __kernel void k(__read_only image2d_t in, __write_only image2d_t out) {{
+        int2 at = (int2)(get_global_id(0), get_global_id(1));
+        float4 sum = read_imagef(in, near, at) + read_imagef(in, near, at + 1);
+        write_imagef(out, at, sum + read_imagef(in, linear, convert_float2(at) + 0.25f));
+    }}"""
+    images = [ImageArgument(64, 64, channels=4), ImageArgument(64, 64, channels=4)]
+    counts = count(parse(source), "k", (64, 64), (16, 4), images, machine=machine)
+    work = work_of(counts)
+    assert work.image_reads == reads * counts.work_items
+    assert work.image_blends == blends * counts.work_items
+    assert work.image_writes == writes * counts.work_items
+
+
+BRANCH = """int sum = 0;
+    for (int t = 0; t < 8; ++t) if (a[i * 8 + t] > 0) { sum += t; out[i] = sum; }"""
+
+
+def test_unpredictable_branches_of_single_work_items_are_mispredicted() -> None:
+    drawn = np.random.default_rng(3).integers(0, 2, 64 * ITEMS, np.int32)
+    found = {
+        name: work_of(counted(BRANCH, contents=contents)).mispredictions / ITEMS
+        for name, contents in (
+            ("drawn", drawn),
+            ("sorted", np.sort(drawn[: 8 * ITEMS])),
+            ("always", np.ones_like(drawn)),
+        )
+    }
+    assert found["drawn"] == pytest.approx(4.0, rel=0.1)
+    assert found["sorted"] < 0.05
+    assert found["always"] == 0.0
+
+
+def test_vectors_and_gpus_mispredict_nothing() -> None:
+    drawn = np.random.default_rng(3).integers(0, 2, 64 * ITEMS, np.int32)
+    straight = "if (a[i] > 0) out[i] = f;"
+    assert work_of(counted(straight, contents=drawn)).mispredictions == 0.0
+    assert work_of(counted(BRANCH, NVIDIA, drawn)) == ProcessorWork()
+
+
+@pytest.mark.parametrize(
+    ("body", "masked"),
+    [
+        ("out[i] = a[i] * f;", 0),
+        ("if (i < n) out[i] = a[i] * f;", 1),
+        ("if (i >= n) return; out[i] = a[i] * f;", 1),
+        ("float v = 0; if (i < n) v = a[i]; out[i] = v;", 0),
+        ("for (int k = 0; k < n / 4096; ++k) if (i < n) out[i] += a[k];", 0),
+    ],
+    ids=["plain", "guard", "early return", "load", "single work-items"],
+)
+def test_stores_of_vectors_under_a_condition_have_masks(body: str, masked: int) -> None:
+    assert work_of(counted(body)).masked_stores == masked * ITEMS / WIDTH
+
+
+@pytest.mark.parametrize(
+    ("index", "is_gathered"),
+    [
+        ("i", False),
+        ("i * 3 + n", False),
+        ("n - 1 - i", False),
+        ("2 * i + 1", False),
+        ("get_global_id(1) * 7 + i", False),
+        ("n & 15", False),
+        ("i & 1023", True),
+        ("i / 3", True),
+        ("min(i + 1, 4000)", True),
+        ("a[i]", True),
+    ],
+)
+def test_a_compiler_has_to_know_that_lanes_are_at_equal_distances(
+    index: str, is_gathered: bool
+) -> None:
+    counts = counted(f"out[i] = a[{index}];")
+    site = next(site for site in counts.sites if site.place.column and site.memory == "a")
+    sites = [site for site in counts.sites if site.memory == "a"]
+    assert (sites[-1] if index == "a[i]" else site).is_gathered is is_gathered
+
+
+def calls(body: str, function: str) -> float:
+    rows = counted(body).folded
+    return sum(row.warp_total for row in rows if row.function == function) / ITEMS
+
+
+def test_a_call_works_on_a_part_of_a_vector() -> None:
+    vector = "float%d v = (float%d)(a[i]); v = %s; out[i] = v.s0 + v.s1;"
+    assert calls(vector % (2, 2, "exp(v)"), "exp") == 1
+    assert calls(vector % (4, 4, "exp(v)"), "exp") == 1
+    assert calls(vector % (8, 8, "exp(v)"), "exp") == 2
+    assert calls(vector % (4, 4, "mad(v, v, v)"), "mad") == 1
+    assert calls("out[i] = exp(f * a[i]);", "exp") == 1
+
+
+def test_conversions_of_64_bits_are_done_for_each_work_item() -> None:
+    def executed(body: str) -> float:
+        rows = counted(body).folded
+        return sum(row.warp_total for row in rows if row.cost is CostClass.CONVERT)
+
+    assert executed("out[i] = (float)get_global_id(0);") == ITEMS
+    assert executed("out[i] = (float)i;") == ITEMS / WIDTH
+
+
+@pytest.mark.parametrize(
+    ("warps", "steps", "width", "share"),
+    [(10, 10, 8, 0.0), (10, 80, 8, 1.0), (10, 45, 8, 0.5), (10, 10, 1, 1.0)],
+)
+def test_the_share_of_single_work_items(
+    warps: float, steps: float, width: int, share: float
+) -> None:
+    assert item_share(warps, steps, width) == pytest.approx(share)
+
+
+MADE: dict[str, tuple[str, Callable[..., object]]] = {
+    "images": ("image read", image_call_costs),
+    "items": ("item operation", item_operation_cost),
+    "guards": ("masked store", masked_store_cost),
+    "branches": ("misprediction", misprediction_cost),
+}
+
+
+@pytest.mark.parametrize("family", MADE)
+def test_costs_are_found_again_in_probes_that_have_them(family: str) -> None:
+    """Times are made of the counts with a known cost; the fit has to return it."""
+    name, fit = MADE[family]
+    limits = replace(ProbeLimits.of(CPU.device, Effort.FULL), compute_units=2)
+    device = replace(CPU.device, compute_units=2)
+    model, counter = OVERLAP.for_device(CPU), WorkloadCounter(device)
+    probes = []
+    for probe in FAMILIES[family].probes(limits):
+        assert isinstance(probe.work, Workload)
+        demand = demand_of(counter.count(probe.work), model.costs.operations)
+        number = {
+            "images": demand.processor.image_reads,
+            "items": sum(work.warp_total for work in demand.work),
+            "guards": demand.processor.masked_stores,
+            "branches": demand.processor.mispredictions,
+        }[family]
+        time_ns = 5000.0 + 7.0 * number / demand.units
+        probes.append(MeasuredProbe(family, probe.series, probe.x, time_ns, demand))
+    found = dict(fit(probes))  # type: ignore[call-overload]
+    assert found[name].value == pytest.approx(7.0)
+    assert found[name].family == family
+
+
+def test_gpus_have_no_such_probes() -> None:
+    limits = ProbeLimits.of(load_profile("nvidia-h200").device, Effort.FULL)
+    assert not any(list(FAMILIES[name].probes(limits)) for name in ("items", "guards", "branches"))
