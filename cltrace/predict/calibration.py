@@ -15,7 +15,7 @@ from cltrace.measure.beside import time_beside
 from cltrace.measure.clocks import ClockSource
 from cltrace.measure.transfers import time_transfer
 from cltrace.predict.deadline import NEVER, Deadline
-from cltrace.predict.models.defaults import LATER_COSTS
+from cltrace.predict.models.defaults import LATER_COSTS, LATER_PROCESSOR_COSTS
 from cltrace.predict.probe_pace import ProbePace
 from cltrace.profile import (
     MAX_UNSETTLED_SHARE,
@@ -35,7 +35,11 @@ RULES: Final[Mapping[Effort, StopRule]] = {
     Effort.FULL: StopRule(min_runs=6, max_runs=100, max_s=0.35, warm_runs=2),
 }
 _DISPENSABLE: Final = frozenset(
-    {*(cost.own_family for cost in LATER_COSTS.values()), "few-units", "together"}
+    {
+        *(cost.own_family for cost in (*LATER_COSTS.values(), *LATER_PROCESSOR_COSTS.values())),
+        "few-units",
+        "together",
+    }
 )
 """Families that not every device can run: their costs have defaults, or queues do not overlap there."""
 _LONGER: Final = StopRule(min_runs=4, max_runs=200, max_s=0.3, warm_runs=1)

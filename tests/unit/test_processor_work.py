@@ -13,7 +13,7 @@ from cltrace.kernels.arguments import ImageArgument
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.counts.workloads import WorkloadCounter
 from cltrace.kernels.demand.launch import demand_of
-from cltrace.kernels.demand.processor_work import ProcessorWork, item_share
+from cltrace.kernels.demand.processor_work import ProcessorWork
 from cltrace.kernels.machine import NVIDIA, ItemLoops
 from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.models.overlap.probes import MeasuredProbe
@@ -108,9 +108,11 @@ def test_vectors_and_gpus_mispredict_nothing() -> None:
         ("if (i < n) out[i] = a[i] * f;", 1),
         ("if (i >= n) return; out[i] = a[i] * f;", 1),
         ("float v = 0; if (i < n) v = a[i]; out[i] = v;", 0),
+        ("if (n > 5) out[i] = a[i] * f;", 0),
+        ("if (n > 5) { if (i < n) out[i] = a[i] * f; }", 1),
         ("for (int k = 0; k < n / 4096; ++k) if (i < n) out[i] += a[k];", 0),
     ],
-    ids=["plain", "guard", "early return", "load", "single work-items"],
+    ids=["plain", "guard", "early return", "load", "same", "within same", "single work-items"],
 )
 def test_stores_of_vectors_under_a_condition_have_masks(body: str, masked: int) -> None:
     assert work_of(counted(body)).masked_stores == masked * ITEMS / WIDTH
@@ -129,6 +131,10 @@ def test_stores_of_vectors_under_a_condition_have_masks(body: str, masked: int) 
         ("i / 3", True),
         ("min(i + 1, 4000)", True),
         ("a[i]", True),
+        ("(uint)i", False),
+        ("(uint)get_global_id(0) + 5u", False),
+        ("(i | 3)", True),
+        ("i * 4 | 3", False),
     ],
 )
 def test_a_compiler_has_to_know_that_lanes_are_at_equal_distances(
@@ -138,6 +144,16 @@ def test_a_compiler_has_to_know_that_lanes_are_at_equal_distances(
     site = next(site for site in counts.sites if site.place.column and site.memory == "a")
     sites = [site for site in counts.sites if site.memory == "a"]
     assert (sites[-1] if index == "a[i]" else site).is_gathered is is_gathered
+
+
+def test_indices_of_32_bits_are_extended_in_many_ways() -> None:
+    """clang joins the extension with the size of an element, and with what is known of the sign."""
+    for body in (
+        "int l = get_local_id(0); out[i] = a[l] * 3 + a[l + 256] * 4;",
+        "uint u = get_global_id(0); out[u] = a[u] * 3 + a[u + 1];",
+        "if (i > 0 && i < n - 1) out[i] = a[i - 1] + a[i] + a[i + 1];",
+    ):
+        assert not any(site.is_gathered for site in counted(body).sites), body
 
 
 def calls(body: str, function: str) -> float:
@@ -152,6 +168,8 @@ def test_a_call_works_on_a_part_of_a_vector() -> None:
     assert calls(vector % (8, 8, "exp(v)"), "exp") == 2
     assert calls(vector % (4, 4, "mad(v, v, v)"), "mad") == 1
     assert calls("out[i] = exp(f * a[i]);", "exp") == 1
+    narrowed = "int16 v = (int16)(a[i]); char16 c = convert_char16_sat(v); out[i] = c.s0 + c.sf;"
+    assert calls(narrowed, "mad") == 4
 
 
 def test_conversions_of_64_bits_are_done_for_each_work_item() -> None:
@@ -163,14 +181,41 @@ def test_conversions_of_64_bits_are_done_for_each_work_item() -> None:
     assert executed("out[i] = (float)i;") == ITEMS / WIDTH
 
 
-@pytest.mark.parametrize(
-    ("warps", "steps", "width", "share"),
-    [(10, 10, 8, 0.0), (10, 80, 8, 1.0), (10, 45, 8, 0.5), (10, 10, 1, 1.0)],
-)
-def test_the_share_of_single_work_items(
-    warps: float, steps: float, width: int, share: float
-) -> None:
-    assert item_share(warps, steps, width) == pytest.approx(share)
+@pytest.mark.parametrize(("local", "share"), [(256, 0.0), (1, 1.0), (4, 1.0), (12, 0.8), (8, 0.0)])
+def test_the_share_of_instructions_that_single_work_items_have(local: int, share: float) -> None:
+    """Of 12 work-items, 8 are a vector, and 4 run one by one: 4 of 5 executions."""
+    source = "__kernel void k(__global float *a) { a[get_global_id(0)] *= 2; }"
+    counts = count(
+        parse(source),
+        "k",
+        (96,) if local < 256 else (256,),
+        (local,),
+        [BufferArgument(4096)],
+        machine=POCL,
+    )
+    assert counts.item_share == pytest.approx(share)
+
+
+def test_regions_between_barriers_have_shares_of_their_own() -> None:
+    drawn = np.random.default_rng(3).integers(0, 2, 64 * ITEMS, np.int32)
+    alone = work_of(counted(BRANCH, contents=drawn))
+    behind = "__local float t[256]; t[get_local_id(0)] = f; barrier(CLK_LOCAL_MEM_FENCE);" + BRANCH
+    counts = counted(behind, contents=drawn)
+    assert work_of(counts).mispredictions == pytest.approx(alone.mispredictions)
+    assert 0.5 < counts.item_share < 1.0
+    before = "__local float t[256]; t[get_local_id(0)] = exp(f * i); barrier(CLK_LOCAL_MEM_FENCE);"
+    vectors = counted(before + "if (a[i] > 0) out[i] = t[255 - get_local_id(0)];", contents=drawn)
+    assert work_of(vectors).mispredictions == 0.0
+    assert work_of(vectors).item_accesses == pytest.approx(ITEMS)
+
+
+def test_barriers_in_loops_end_regions() -> None:
+    """Halves of a group that add up: each step stores for a part of the lanes."""
+    tree = """__local float t[256]; int l = get_local_id(0); t[l] = f * i;
+        for (int j = 128; j > 0; j >>= 1) { barrier(CLK_LOCAL_MEM_FENCE); %s t[l] += t[l ^ j]; }"""
+    masked = work_of(counted(tree % "if (l < j)"))
+    assert work_of(counted(tree % "")).masked_stores == 0.0
+    assert masked.masked_stores > 0.0
 
 
 MADE: dict[str, tuple[str, Callable[..., object]]] = {

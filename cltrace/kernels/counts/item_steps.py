@@ -12,7 +12,8 @@ from cltrace.kernels.costs.operation import OF_LONG
 from cltrace.kernels.counts.group_sampling import Task
 from cltrace.kernels.fold import Operation
 from cltrace.kernels.fold.item_addresses import LaneForm, find_lane_forms
-from cltrace.kernels.fold.item_loops import find_lane_blocks, find_masked_blocks
+from cltrace.kernels.fold.item_loops import find_lane_blocks
+from cltrace.kernels.fold.masked_blocks import find_masked_blocks
 from cltrace.kernels.machine import ItemLoops
 
 _UNVECTORISED: Final = frozenset(
@@ -35,6 +36,17 @@ class ItemSteps:
     def total(self) -> float:
         """Steps through the whole kernel."""
         return float(self.by_block[self._task.analysis.full_kernel.graph.order[0]])
+
+    @property
+    def item_share(self) -> float:
+        """Share of the executed instructions that are those of single work-items."""
+        kernel = self._task.analysis.full_kernel
+        executed = of_items = 0.0
+        for number in kernel.graph.order:
+            instructions = len(kernel.function.blocks[number].instructions) + 1
+            executed += instructions * self.by_block[number]
+            of_items += instructions * (1.0 - self.lane_share(number)) * self._lanes[number]
+        return float(of_items / executed) if executed else 0.0
 
     @cached_property
     def by_block(self) -> NDArray[np.float64]:
@@ -73,7 +85,8 @@ class ItemSteps:
     def _masked_blocks(self) -> frozenset[int]:
         if self._task.machine.item_loops is not ItemLoops.LOOPS:
             return frozenset()
-        return find_masked_blocks(self._task.analysis.full_kernel, self._lane_blocks)
+        kernel = self._task.analysis.full_kernel
+        return find_masked_blocks(kernel, self._lane_blocks, self._lane_forms)
 
     @cached_property
     def _lane_blocks(self) -> frozenset[int]:

@@ -187,6 +187,8 @@ class BranchSite:
 
     `warps` is the number of warps that reach it, `divergent_warps` how many of them split,
     `active_lanes` the mean share of active lanes, `taken` the share of lanes that take it.
+    `lane_share` is the share of its work-items that are lanes of warps or vectors; a CPU runs the others
+    one by one.
     """
 
     place: Place
@@ -195,6 +197,7 @@ class BranchSite:
     active_lanes: float
     taken: float
     is_assumed: bool
+    lane_share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,7 +313,7 @@ class KernelCounts:
     `active_lanes` is the mean share of active lanes when a warp executes an operation, `paths` the mean
     number of distinct paths that the lanes of a warp take through the kernel, `barriers` the mean
     number of barriers per work-item. `steps` are the warps; on a CPU, the vectors and the work-items that
-    run one after another.
+    run one after another. `item_share` is the share of executed instructions that the latter have.
     """
 
     kernel: str
@@ -321,10 +324,11 @@ class KernelCounts:
     groups: int
     warps: float
     steps: float
+    item_share: float
     local_bytes: int
     sample: GroupSample
     operations: tuple[OperationCount, ...]
-    as_written: WrittenCounts | None
+    as_written: WrittenCounts | None = None
     folded: tuple[FoldedCount, ...]
     sites: tuple[AccessSite, ...]
     regions: tuple[SharedSectors, ...]

@@ -204,6 +204,7 @@ class ScaledSample:
                     active_lanes=lanes / (warps * self.task.machine.warp_width),
                     taken=self.total(taken) / lanes,
                     is_assumed=assumed,
+                    lane_share=self.item_steps.lane_share(number),
                 )
             )
         return tuple(sites)

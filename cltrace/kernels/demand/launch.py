@@ -17,7 +17,7 @@ from cltrace.kernels.counts.records import (
 )
 from cltrace.kernels.demand.operations import ACCESS, Pipe, cost_names, pipe_of
 from cltrace.kernels.demand.private_traffic import in_private_memory, private_traffic
-from cltrace.kernels.demand.processor_work import ProcessorWork, item_share
+from cltrace.kernels.demand.processor_work import ProcessorWork
 from cltrace.kernels.demand.reads import Reads, with_neighbours
 from cltrace.kernels.demand.region_traffic import footprint_bytes, region_traffic
 from cltrace.kernels.demand.traffic import Traffic
@@ -56,13 +56,14 @@ class Demand:
     resident on all of them at a time. `requests`, `bank_cycles` and `lines` are those of accesses to
     caches and memory; bank cycles and lines exclude the first of each request. `texels` are the reads of
     images by a GPU's own units, in passes of a warp. `local_cycles` are bank cycles of local memory. On a
-    CPU, a warp is a vector of work-items, and `processor` is what only a CPU does.
+    CPU, a warp is a vector of work-items, `item_share` the share of executed instructions that single
+    ones have, and `processor` is what only a CPU does.
     """
 
     groups: int
     warps: float
-    warp_width: int
     steps: float
+    item_share: float
     compute_units: int
     units: float
     wave_groups: int
@@ -88,11 +89,6 @@ class Demand:
     def group_warps(self) -> float:
         """Warps of a work-group."""
         return self.warps / max(self.groups, 1)
-
-    @property
-    def item_share(self) -> float:
-        """Share of the work that a CPU does for one work-item after another, not for vectors of them."""
-        return item_share(self.warps, self.steps, self.warp_width)
 
     @property
     def waves(self) -> float:
@@ -176,8 +172,8 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
     return Demand(
         groups=counts.groups,
         warps=warps,
-        warp_width=machine.warp_width,
         steps=max(counts.steps, 1.0),
+        item_share=counts.item_share,
         compute_units=machine.compute_units,
         units=min(machine.compute_units, max(counts.groups, 1)),
         wave_groups=wave_groups,

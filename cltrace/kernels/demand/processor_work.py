@@ -20,7 +20,7 @@ class ProcessorWork:
     `image_reads` are the calls that read a texel, `image_blends` those that interpolate within a plane,
     `image_writes` those that write a texel. `mispredictions` are the branches of single work-items that
     go another way than the processor expects, `masked_stores` the stores of vectors of which only some
-    lanes take part.
+    lanes take part. `item_accesses` are the accesses of single work-items, beyond private memory.
     """
 
     image_reads: float = 0.0
@@ -28,6 +28,7 @@ class ProcessorWork:
     image_writes: float = 0.0
     mispredictions: float = 0.0
     masked_stores: float = 0.0
+    item_accesses: float = 0.0
 
     @classmethod
     def of(cls, counts: KernelCounts) -> "ProcessorWork":
@@ -40,8 +41,12 @@ class ProcessorWork:
             image_reads=sum(site.accesses.value for site in reads if site.texels == 1),
             image_blends=sum(map(_blends, reads)),
             image_writes=sum(site.accesses.value for site in writes),
-            mispredictions=_mispredictions(counts),
+            mispredictions=sum(
+                (1.0 - site.lane_share) * _mispredicted(site, counts.machine.warp_width)
+                for site in counts.branches
+            ),
             masked_stores=sum(map(_masked, counts.sites)),
+            item_accesses=sum(map(_by_items, counts.sites)),
         )
 
     def scaled(self, share: float) -> "ProcessorWork":
@@ -60,22 +65,8 @@ def _masked(site: AccessSite) -> float:
     return site.lane_share * site.requests.value if is_store else 0.0
 
 
-def _mispredictions(counts: KernelCounts) -> float:
-    """Return the mispredicted branches of work-items that run one after another, not as vectors."""
-    width = counts.machine.warp_width
-    return item_share(counts.warps, counts.steps, width) * sum(
-        _mispredicted(site, width) for site in counts.branches
-    )
-
-
-def item_share(warps: float, steps: float, width: int) -> float:
-    """Return the share of the work that a CPU does for one work-item after another, not for vectors.
-
-    `steps` are the vectors of `width` work-items and the single work-items that `warps` are run as.
-    """
-    if width == 1:
-        return 1.0
-    return min(max((steps / max(warps, 1.0) - 1.0) / (width - 1), 0.0), 1.0)
+def _by_items(site: AccessSite) -> float:
+    return (1.0 - site.lane_share) * site.accesses.value if site.space != "private" else 0.0
 
 
 def _mispredicted(site: BranchSite, width: int) -> float:

@@ -54,4 +54,5 @@ def number_of_calls(item: Instruction | Terminator, elements: int) -> int:
     """
     if elements == 1 or not isinstance(item, Call) or not is_function_call(item):
         return elements
-    return math.ceil(size_bytes(item.type) / _CALL_BYTES)
+    widest = max(map(size_bytes, (item.type, *item.argument_types)))
+    return math.ceil(widest / _CALL_BYTES)

@@ -11,6 +11,7 @@ from typing import Final
 from cltrace.kernels.builtins.function_kinds import is_work_item_function
 from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.fold.wide_integers import REGISTER_BITS
 from cltrace.kernels.ir.instructions import (
     Binary,
     Call,
@@ -26,6 +27,8 @@ _IDS: Final = frozenset({"get_global_id", "get_local_id"})
 _SAME_FORM: Final = frozenset({"sext", "zext", "trunc", "bitcast", "addrspacecast", "ptrtoint"})
 _SUMS: Final = frozenset({"add", "sub"})
 _PRODUCTS: Final = frozenset({"mul", "shl"})
+_LOW_BITS: Final = frozenset({(1 << REGISTER_BITS) - 1, (1 << (REGISTER_BITS - 1)) - 1})
+"""Masks by which clang extends numbers of 32 bits that are not negative."""
 
 
 class LaneForm(IntEnum):
@@ -106,9 +109,11 @@ class _Forms:
             self._shifted[item.result] = item
         if self._is_extension(item):
             return self.of(self._shifted[item.left].left)
+        if item.operator == "and" and self._constants.get(item.right, 0) in _LOW_BITS:
+            return left
         if item.operator == "xor" and self._constants.get(item.right) == -1:
             return left  # -1 - left
-        if item.operator in _SUMS or (item.operator == "or" and item.right in self._constants):
+        if item.operator in _SUMS or self._is_sum_of_bits(item):
             return max(left, right)
         if item.operator in _PRODUCTS and right is LaneForm.SAME:
             return left
@@ -117,8 +122,19 @@ class _Forms:
         return self.joined((item.left, item.right))
 
     def _is_extension(self, item: Binary) -> bool:
-        """Return True for a shift to the right that undoes one to the left: its low bits, extended."""
+        """Return True for a shift to the right behind one to the left: extended low bits, times a power.
+
+        clang writes the extension of 32 bits so, and joins it with what addresses are multiplied by.
+        """
         before = self._shifted.get(item.left)
-        if item.operator != "ashr" or before is None:
+        if item.operator not in {"ashr", "lshr"} or before is None:
             return False
-        return self._constants.get(item.right) == self._constants[before.right]
+        bits = self._constants[before.right]
+        return bits >= REGISTER_BITS and self._constants.get(item.right, bits + 1) <= bits
+
+    def _is_sum_of_bits(self, item: Binary) -> bool:
+        """Return True for `x << n | number` where the number has no more than `n` bits."""
+        before = self._shifted.get(item.left)
+        if item.operator != "or" or before is None or item.right not in self._constants:
+            return False
+        return 0 <= self._constants[item.right] < 1 << min(self._constants[before.right], 64)

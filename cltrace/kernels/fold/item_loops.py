@@ -6,7 +6,6 @@ from typing import Final
 from cltrace.kernels.builtins.mangling import demangle
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.inlining import is_synchronising
-from cltrace.kernels.flow.loops import Graph
 from cltrace.kernels.ir.instructions import (
     AtomicExchange,
     AtomicUpdate,
@@ -42,42 +41,12 @@ def find_lane_blocks(kernel: PreparedKernel, machine: Machine) -> frozenset[int]
         if not any(kernel.blocks[number].is_synchronising for number in loop.blocks)
     ]
     vectorised: set[int] = set()
-    for region in _regions(kernel):
+    for region in regions_of(kernel):
         items = [item for number in region for item in kernel.function.blocks[number].instructions]
         has_loop = any(not region.isdisjoint(loop) for loop in inner_loops)
         if not has_loop and not any(map(_is_scalar, items)):
             vectorised |= region
     return frozenset(vectorised)
-
-
-def find_masked_blocks(kernel: PreparedKernel, lane_blocks: frozenset[int]) -> frozenset[int]:
-    """Return the blocks of vectors in which only some lanes take part: stores there have masks.
-
-    Conditional loads and computations are done for all lanes.
-    """
-    return frozenset(
-        number
-        for region in _regions(kernel)
-        if region <= lane_blocks
-        for number in region
-        if _is_left_out(kernel.graph, region, number)
-    )
-
-
-def _is_left_out(graph: Graph, region: frozenset[int], block: int) -> bool:
-    """Return True if there is a way through a region that does not pass a block."""
-    seen = {block}
-    waiting = [number for number in region if region.isdisjoint(graph.predecessors[number])]
-    while waiting:
-        number = waiting.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        following = graph.successors[number]
-        if not following or not region.issuperset(following):
-            return True
-        waiting.extend(following)
-    return False
 
 
 def is_function_call(item: Instruction | Terminator) -> bool:
@@ -89,8 +58,8 @@ def is_function_call(item: Instruction | Terminator) -> bool:
     )
 
 
-def _regions(kernel: PreparedKernel) -> Iterator[frozenset[int]]:
-    """Yield the blocks between barriers, those that reach each other without one together."""
+def regions_of(kernel: PreparedKernel) -> Iterator[frozenset[int]]:
+    """Yield the blocks of a kernel between barriers, those that reach each other without one together."""
     left = set(kernel.graph.order)
     graph = kernel.graph
     while left:

@@ -64,7 +64,7 @@ def guards(limits: ProbeLimits) -> Iterator[Probe]:
     """Yield a store of vectors, and one that a condition guards which always holds."""
     if not limits.is_cpu:
         return
-    count = 64 * _ITEMS * limits.compute_units
+    count = _fitting(64 * _ITEMS * limits.compute_units, 4, limits)
     buffer = BufferInput(4 * count)
     for conditions, guard in enumerate(("", "if (i < count) ")):
         inputs = (buffer, buffer, np.float32(3), np.int32(count))
@@ -77,7 +77,7 @@ def branches(limits: ProbeLimits) -> Iterator[Probe]:
     """Yield a loop with a condition that holds half of the time: in one long run, and at random."""
     if not limits.is_cpu:
         return
-    items = _ITEMS * limits.compute_units
+    items = _fitting(_ITEMS * limits.compute_units, 4 * _TRIPS, limits)
     chosen: tuple[tuple[float, Callable[[], NDArray[np.int32]]], ...] = (
         (0.0, lambda: np.sort(_drawn(items * _TRIPS))),
         (0.5, lambda: _drawn(items * _TRIPS)),
@@ -90,6 +90,12 @@ def branches(limits: ProbeLimits) -> Iterator[Probe]:
         )
         work = Workload(_BRANCHES, "branches", (items,), (limits.usual_group(64),), inputs)
         yield Probe("branches", share, work)
+
+
+def _fitting(items: int, item_bytes: int, limits: ProbeLimits) -> int:
+    """Return a number of work-items whose buffer fits, in whole work-groups."""
+    group = limits.usual_group()
+    return max(min(items, limits.max_buffer_bytes // item_bytes) // group, 1) * group
 
 
 def _drawn(count: int) -> NDArray[np.int32]:

@@ -73,8 +73,7 @@ def processor_times(demand: Demand, costs: Costs, cache: Cache) -> Times:
     lines = [_lines(region, demand, sets, costs, cache) for region in demand.traffic]
     in_flight = _items_in_flight(demand, costs)
     computing = _computing(demand, costs)
-    masked = demand.processor.masked_stores * costs["masked store"]
-    accessing = masked + (demand.requests + demand.local_requests) * _access_cost(demand, costs)
+    accessing = _accessing(demand, costs)
     images, branches = _image_calls(demand, costs), _mispredictions(demand, costs)
     barriers = demand.barriers * costs["barrier"]
     per_unit = demand.busiest_share / demand.units
@@ -149,10 +148,12 @@ def _mispredictions(demand: Demand, costs: Costs) -> float:
     return demand.processor.mispredictions * costs["misprediction"]
 
 
-def _access_cost(demand: Demand, costs: Costs) -> float:
-    """Return the cost of an access instruction: of vectors, or of work-items one after another."""
-    single = demand.item_share
-    return (1.0 - single) * costs["bank"] + single * costs["item access"]
+def _accessing(demand: Demand, costs: Costs) -> float:
+    """Return the time of access instructions: of vectors, some with masks, and of single work-items."""
+    single = demand.processor.item_accesses
+    vectors = max(demand.requests + demand.local_requests - single, 0.0)
+    masked = demand.processor.masked_stores * costs["masked store"]
+    return vectors * costs["bank"] + masked + single * costs["item access"]
 
 
 def _waits(demand: Demand, costs: Costs) -> float:
