@@ -125,14 +125,6 @@ def by_vectors(values: Array, *_: Any) -> tuple[Array, ...]:
     return bytes_, bytes_.astype(F) * F(0.5), values.view(np.int16), bits
 
 
-def literal_bits(*_: Array) -> tuple[Array, ...]:
-    items = np.arange(COUNT)
-    pairs = np.array([1, 1 << 31], np.uint32) + items[:, None].astype(np.uint32)
-    floats = np.array([1, -2], F) * items[:, None].astype(F)
-    shorts = np.array([4, 3, 2, 0xFFFF], np.uint16) ^ items[:, None].astype(np.uint16)
-    return pairs, floats, shorts, items.astype(np.uint64) + np.uint64((1 << 63) + 1)
-
-
 EVERYTHING: list[Array] = [np.zeros((2, COUNT), code) for code in (*CODES, "f4", "f8")]
 WIDE = {"int": "i4", "uint": "u4", "long": "i8", "ulong": "u8"}
 
@@ -140,14 +132,6 @@ OCLGRIND_SIDES = "rtp and rtn to signed integers are each other's for negative n
 NAN_STAYS = "NaN saturates to the lowest number; the specification says should, not shall"
 
 CASES = [
-    Case(
-        "literal_bits", "conversions.cl", "literal_bits", (COUNT,), None,
-        lambda _: [
-            np.zeros((COUNT, 2), np.uint32), np.zeros((COUNT, 2), F),
-            np.zeros((COUNT, 4), np.uint16), np.zeros(COUNT, np.uint64),
-        ],
-        writes(literal_bits, 0, 1, 2, 3), EXACT, family="conversions",
-    ),
     Case(
         "saturate_nan", "conversions.cl", "saturate_nan", (2,), None,
         lambda _: [np.array([np.nan, -np.nan], F), np.ones((7, 2), np.int64)],

@@ -117,16 +117,3 @@ __kernel void convert_vectors(__global const float4 *in, __global uchar4 *bytes,
     halves[g] = as_short8(v);
     bits[g] = as_uint(bytes[g]) ^ as_uint(v.x) ^ (uint)as_ulong(v.zw);
 }
-
-__kernel void literal_bits(__global uint2 *pairs, __global float2 *floats, __global ushort4 *shorts,
-                           __global ulong *whole) {
-    size_t i = get_global_id(0);
-    uint2 pair = as_uint2(0x8000000000000001UL);
-    float2 both = as_float2(0xc00000003f800000UL);
-    ushort4 four = as_ushort4(0xffff000200030004UL);
-    ulong one = as_ulong((uint2)(1, 0x80000000));
-    pairs[i] = pair + (uint)i;
-    floats[i] = both * (float)i;
-    shorts[i] = four ^ (ushort)i;
-    whole[i] = one + i;
-}
