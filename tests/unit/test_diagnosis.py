@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cltrace.events.workloads import Arrival
-from cltrace.predict.models.defaults import LATER_COSTS
+from cltrace.predict.models.defaults import LATER_COSTS, LATER_PROCESSOR_COSTS
 from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.models.overlap.arrivals import ARRIVAL_COSTS
 from cltrace.predict.models.overlap.diagnosis import MAX_FACTOR, diagnose
@@ -29,7 +29,8 @@ def test_every_cost_is_of_one_part_or_of_none() -> None:
     assert len(in_parts) == len(set(in_parts))
     assert not SHAPE_CONSTANTS & set(in_parts)
     required = required_constants(is_cpu=True) | required_constants(is_cpu=False)
-    assert SHAPE_CONSTANTS | set(in_parts) == required | set(ARRIVAL_COSTS) | set(LATER_COSTS)
+    later = {*ARRIVAL_COSTS, *LATER_COSTS, *LATER_PROCESSOR_COSTS}
+    assert SHAPE_CONSTANTS | set(in_parts) == required | later
 
 
 @pytest.mark.parametrize("part", PART_CONSTANTS)
