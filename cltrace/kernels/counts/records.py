@@ -181,7 +181,7 @@ class SharedSectors:
     window_sectors: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BranchSite:
     """A divergent branch, with counts over the whole launch.
 
