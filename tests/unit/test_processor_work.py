@@ -1,6 +1,5 @@
 """Work that a CPU alone has: calls for images, mispredicted branches, stores with masks, gathers."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,12 +16,7 @@ from cltrace.kernels.demand.processor_work import ProcessorWork
 from cltrace.kernels.machine import NVIDIA, ItemLoops
 from cltrace.predict.models.overlap import OVERLAP
 from cltrace.predict.models.overlap.probes import MeasuredProbe
-from cltrace.predict.models.overlap.processor_costs import (
-    image_call_costs,
-    item_operation_cost,
-    masked_store_cost,
-    misprediction_cost,
-)
+from cltrace.predict.models.overlap.processor_costs import PROCESSOR_COSTS, processor_costs
 from cltrace.profile import load_profile
 from cltrace.suite.calibration import FAMILIES, Effort, ProbeLimits
 
@@ -218,18 +212,9 @@ def test_barriers_in_loops_end_regions() -> None:
     assert masked.masked_stores > 0.0
 
 
-MADE: dict[str, tuple[str, Callable[..., object]]] = {
-    "images": ("image read", image_call_costs),
-    "items": ("item operation", item_operation_cost),
-    "guards": ("masked store", masked_store_cost),
-    "branches": ("misprediction", misprediction_cost),
-}
-
-
-@pytest.mark.parametrize("family", MADE)
+@pytest.mark.parametrize("family", PROCESSOR_COSTS)
 def test_costs_are_found_again_in_probes_that_have_them(family: str) -> None:
     """Times are made of the counts with a known cost; the fit has to return it."""
-    name, fit = MADE[family]
     limits = replace(ProbeLimits.of(CPU.device, Effort.FULL), compute_units=2)
     device = replace(CPU.device, compute_units=2)
     model, counter = OVERLAP.for_device(CPU), WorkloadCounter(device)
@@ -237,17 +222,13 @@ def test_costs_are_found_again_in_probes_that_have_them(family: str) -> None:
     for probe in FAMILIES[family].probes(limits):
         assert isinstance(probe.work, Workload)
         demand = demand_of(counter.count(probe.work), model.costs.operations)
-        number = {
-            "images": demand.processor.image_reads,
-            "items": sum(work.warp_total for work in demand.work),
-            "guards": demand.processor.masked_stores,
-            "branches": demand.processor.mispredictions,
-        }[family]
+        number = PROCESSOR_COSTS[family][probe.series](demand)
         time_ns = 5000.0 + 7.0 * number / demand.units
         probes.append(MeasuredProbe(family, probe.series, probe.x, time_ns, demand))
-    found = dict(fit(probes))  # type: ignore[call-overload]
-    assert found[name].value == pytest.approx(7.0)
-    assert found[name].family == family
+    found = dict(processor_costs(probes, family))
+    assert found.keys() == PROCESSOR_COSTS[family].keys()
+    assert all(cost.value == pytest.approx(7.0) for cost in found.values())
+    assert all(cost.family == family for cost in found.values())
 
 
 def test_gpus_have_no_such_probes() -> None:

@@ -54,9 +54,9 @@ def _build_site(
     sample: ScaledSample, site: Site, wave: _Wave, bounds: ScenarioBounds | None
 ) -> AccessSite:
     estimates = _estimate_columns(sample, site, bounds)
-    memory, space, size = _accessed_memory(sample.run, site)
+    (memory, space, size), observer = _accessed_memory(sample.run, site), sample.run.observer
     footprint = _site_footprint(sample, site, *wave, size, space)
-    stride, folded = sample.run.observer.strides[site.number], sample.folded_kernel
+    stride, touched = observer.strides[site.number], observer.step_sectors(site.number)
     return AccessSite(
         place=site.place,
         memory=memory,
@@ -71,10 +71,10 @@ def _build_site(
         bank_cycles=estimates[SiteColumn.BANK_CYCLES],
         partial_sectors=estimates[SiteColumn.PARTIAL_SECTORS].value,
         moving_requests=estimates[SiteColumn.MOVING_REQUESTS].value,
-        step_share=sample.run.observer.step_sectors(site.number).share,
-        fresh_shares=sample.run.observer.step_sectors(site.number).fresh_shares,
+        step_share=touched.share,
+        fresh_shares=touched.fresh_shares,
         jumping_requests=estimates[SiteColumn.JUMPING_REQUESTS].value,
-        jump_bytes=sample.run.observer.jump_bytes(site.number),
+        jump_bytes=observer.jump_bytes(site.number),
         lane_share=sample.item_steps.lane_share(site.block),
         pattern=_classify_pattern(stride, site, estimates, sample.task.machine),
         stride_bytes=stride if isinstance(stride, int) else None,
@@ -87,8 +87,8 @@ def _build_site(
         is_gathered=sample.item_steps.is_gathered(site.pointer),
         is_masked=sample.item_steps.is_masked(site.block),
         texels=sample.run.state.texels.get(site.number, 0),
-        is_register=_is_register(site.number, space, folded),
-        is_summable=site.number in folded.summable_atomics,
+        is_register=_is_register(site.number, space, sample.folded_kernel),
+        is_summable=site.number in sample.folded_kernel.summable_atomics,
     )
 
 

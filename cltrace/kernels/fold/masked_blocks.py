@@ -1,18 +1,21 @@
 """Blocks of a CPU's vectors in which only some lanes take part: stores there have masks."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import and_, or_
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.item_addresses import LaneForm
 from cltrace.kernels.fold.item_loops import regions_of
-from cltrace.kernels.ir.instructions import Branch, Switch
+from cltrace.kernels.ir.instructions import Branch, Store, Switch
 from cltrace.kernels.ir.uses import operands_of
+from cltrace.kernels.limits import check_cpu_limit
 
 
 def find_masked_blocks(
     kernel: PreparedKernel, lane_blocks: frozenset[int], forms: Mapping[int, LaneForm]
 ) -> frozenset[int]:
-    """Return the blocks that some lanes leave out: at a branch on which lanes may differ.
+    """Return the blocks with stores that some lanes leave out: at a branch on which lanes may differ.
 
     Conditional loads and computations are done for all lanes. `forms` are those of values.
     """
@@ -20,8 +23,7 @@ def find_masked_blocks(
         number
         for region in regions_of(kernel)
         if region <= lane_blocks
-        for number in region
-        if _Region(kernel, region, forms).is_left_out(number)
+        for number in _Region(kernel, region, forms).left_out()
     )
 
 
@@ -35,27 +37,43 @@ class _Region:
         self._region = region
         self._forms = forms
 
-    def is_left_out(self, block: int) -> bool:
-        """Return True if lanes may come through the region without a block that others pass."""
-        avoiding: set[int] = set()
-        size = -1
-        while size != len(avoiding):
-            size = len(avoiding)
-            avoiding |= {
-                number
-                for number in self._region - avoiding - {block}
-                if self._avoids(number, avoiding)
-            }
-        return any(number in avoiding for number in self._region if self._is_entry(number))
+    def left_out(self) -> Iterator[int]:
+        """Yield the blocks with stores that lanes may come through the region without."""
+        stores = [number for number in self._region if self._stores(number)]
+        splits = {number for number in self._region if self._splits(number)}
+        if not stores or not splits:
+            return
+        passed = self._passed(stores, splits)
+        for bit, number in enumerate(stores):
+            if any(not passed[entry] >> bit & 1 for entry in filter(self._is_entry, self._region)):
+                yield number
 
-    def _avoids(self, number: int, avoiding: set[int]) -> bool:
-        """Return True if lanes may come from a block to an end without what `avoiding` is found for.
+    def _passed(self, stores: Sequence[int], splits: Container[int]) -> Mapping[int, int]:
+        """Return the stores that all lanes pass from a block to an end, a bit for each, by block.
 
-        Where all lanes go the same way, each of these ways has to.
+        Where all lanes go the same way, they pass those of one way or the other.
         """
-        following = self._kernel.graph.successors[number]
-        ways = [target in avoiding or self._is_end(target) for target in following]
-        return any(ways) if self._splits(number) else all(ways)
+        own = {number: 1 << bit for bit, number in enumerate(stores)}
+        backwards = [each for each in reversed(self._kernel.graph.order) if each in self._region]
+        passed = dict.fromkeys(backwards, (1 << len(stores)) - 1)
+        changed = True
+        while changed:
+            check_cpu_limit()
+            changed = False
+            for number in backwards:
+                ways = [
+                    0 if self._is_end(target) else passed[target]
+                    for target in self._kernel.graph.successors[number]
+                ]
+                join = and_ if number in splits else or_
+                found = own.get(number, 0) | (reduce(join, ways) if ways else 0)
+                changed |= found != passed[number]
+                passed[number] = found
+        return passed
+
+    def _stores(self, number: int) -> bool:
+        items = self._kernel.function.blocks[number].instructions
+        return any(isinstance(item, Store) for item in items)
 
     def _splits(self, number: int) -> bool:
         end = self._kernel.function.blocks[number].terminator

@@ -57,7 +57,7 @@ def items(limits: ProbeLimits) -> Iterator[Probe]:
     for trips in _ITEM_TRIPS:
         inputs = (BufferInput(4 * count), np.int32(trips))
         work = Workload(_OPERATIONS, "items", (count,), (limits.usual_group(64),), inputs)
-        yield Probe("items", trips, work)
+        yield Probe("item operation", trips, work)
 
 
 def guards(limits: ProbeLimits) -> Iterator[Probe]:
@@ -70,7 +70,7 @@ def guards(limits: ProbeLimits) -> Iterator[Probe]:
         inputs = (buffer, buffer, np.float32(3), np.int32(count))
         source = _GUARD.format(guard=guard)
         work = Workload(source, "guarded", (count,), (limits.usual_group(),), inputs)
-        yield Probe("guards", conditions, work)
+        yield Probe("masked store", conditions, work)
 
 
 def branches(limits: ProbeLimits) -> Iterator[Probe]:
@@ -89,7 +89,7 @@ def branches(limits: ProbeLimits) -> Iterator[Probe]:
             np.int32(_TRIPS),
         )
         work = Workload(_BRANCHES, "branches", (items,), (limits.usual_group(64),), inputs)
-        yield Probe("branches", share, work)
+        yield Probe("misprediction", share, work)
 
 
 def _fitting(items: int, item_bytes: int, limits: ProbeLimits) -> int:

@@ -29,6 +29,7 @@ from cltrace.predict.models.overlap.joint_search import SearchLimits, search_min
 from cltrace.predict.models.overlap.kept_parts import KeptParts
 from cltrace.predict.models.overlap.pipe_overlap import MIXTURES, pipe_overlap
 from cltrace.predict.models.overlap.probes import MeasuredProbe
+from cltrace.predict.models.overlap.processor_costs import PROCESSOR_COSTS
 from cltrace.predict.models.overlap.times import times_again, times_of
 from cltrace.profile import DEFAULT_PREFIX, DeviceFacts, Parameter
 
@@ -40,9 +41,7 @@ _ISOLATING_FAMILIES: Final = frozenset(
         "latency",
         "chases",
         "images",
-        "items",
-        "branches",
-        "guards",
+        *PROCESSOR_COSTS,
         MIXTURES,
         *ARRIVAL_FAMILIES,
     }

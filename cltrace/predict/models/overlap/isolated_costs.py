@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Final
 
@@ -17,16 +18,7 @@ from cltrace.predict.models.overlap.arrivals import ARRIVAL_COSTS, ARRIVAL_FAMIL
 from cltrace.predict.models.overlap.costs import operation_key, wait_key
 from cltrace.predict.models.overlap.probes import MeasuredProbe, by_series, longer_loops
 from cltrace.predict.models.overlap.processor_caches import CACHE_COSTS, cache_costs
-from cltrace.predict.models.overlap.processor_costs import (
-    BRANCH_COSTS,
-    CALL_COSTS,
-    GUARD_COSTS,
-    ITEM_COSTS,
-    image_call_costs,
-    item_operation_cost,
-    masked_store_cost,
-    misprediction_cost,
-)
+from cltrace.predict.models.overlap.processor_costs import PROCESSOR_COSTS, processor_costs
 from cltrace.profile import Parameter
 
 SLOT: Final = CostName("float", "add")
@@ -93,10 +85,10 @@ def _cpu_pieces(probes: Sequence[MeasuredProbe]) -> tuple[_Piece, ...]:
     return (
         _Piece(("base", "groups"), _LAUNCHES, lambda: _cpu_launches(probes)),
         _Piece(("chases",), CACHE_COSTS, lambda: cache_costs(probes)),
-        _Piece(("images",), CALL_COSTS, lambda: image_call_costs(probes)),
-        _Piece(("items",), ITEM_COSTS, lambda: item_operation_cost(probes)),
-        _Piece(("guards",), GUARD_COSTS, lambda: masked_store_cost(probes)),
-        _Piece(("branches",), BRANCH_COSTS, lambda: misprediction_cost(probes)),
+        *(
+            _Piece((family,), tuple(costs), partial(processor_costs, probes, family))
+            for family, costs in PROCESSOR_COSTS.items()
+        ),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from cltrace.events.cost_names import CostName
 from cltrace.predict.models.overlap.costs import Costs
-from cltrace.predict.models.overlap.processor_costs import CALL_COSTS
+from cltrace.predict.models.overlap.processor_costs import PROCESSOR_COSTS
 
 OPERATIONS: Final = "operations"
 """All pipes together: an operation takes an issue slot beside its own pipe."""
@@ -27,7 +27,7 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
         "line missed",
         "line written",
         "texel",
-        *CALL_COSTS,
+        *PROCESSOR_COSTS["images"],
         "masked store",
     ),
     "L2": (
