@@ -91,7 +91,7 @@ class AccessBatch:
         self._machine = machine
         self._groups = groups
         self.counters: NDArray[np.float64] = np.zeros((len(SiteColumn) * len(sites), groups))
-        self.records = SectorRecords(len(sites))
+        self.records = SectorRecords(sites)
         self._waiting: list[WaitingAccess] = []
         self._waiting_lanes = 0
         self._marks: WeakSet[BatchMark] = WeakSet()

@@ -8,8 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.kernels.execute.state import Site
+from cltrace.kernels.ir.types import GLOBAL, LOCAL, PRIVATE
+
 _MAX_TOUCHED: Final = 4_000_000
 """Limit on the touched sectors that are kept per sample to count the distinct ones."""
+_MAX_OWN_TOUCHED: Final = 1_000_000
+"""Limit on those of local memory, and on those of private memory: groups touch few, again and again."""
 Part = tuple[NDArray[np.int64], NDArray[np.int64], float]
 """The sectors of an access, the positions of their groups, and the loop trips that it represents."""
 _MAX_LATER: Final = 1_000_000
@@ -58,32 +63,39 @@ class TouchedSectors:
 
 
 class SectorRecords:
-    """The touched sectors of all sites, as far as the limit allows."""
+    """The touched sectors of all sites, as far as the limits of their address spaces allow."""
 
-    def __init__(self, sites: int) -> None:
-        self.by_site = [TouchedSectors() for _ in range(sites)]
+    def __init__(self, sites: Sequence[Site]) -> None:
+        self.by_site = [TouchedSectors() for _ in sites]
         self.has_dropped = False
-        """True if more sectors were touched than are kept."""
-        self._num_kept = 0
+        """True if more sectors of global memory were touched than are kept."""
+        self._spaces = [site.space if site.space in {LOCAL, PRIVATE} else GLOBAL for site in sites]
+        self._left = {GLOBAL: _MAX_TOUCHED, LOCAL: _MAX_OWN_TOUCHED, PRIVATE: _MAX_OWN_TOUCHED}
         self._num_later = 0
 
     def keep(self, parts: Sequence[tuple[int, Part]]) -> None:
         """Keep the sectors of accesses, each with its site, in the order of the accesses."""
         kept: dict[int, list[Part]] = {}
         for site, part in parts:
-            if not part[2]:
-                self._num_later += len(part[0])
-                if self._num_later > _MAX_LATER:
-                    self.by_site[site].shows_reach = False
-                    continue
-            elif self._num_kept + len(part[0]) > _MAX_TOUCHED:
-                self.has_dropped = True
-                continue
-            else:
-                self._num_kept += len(part[0])
-            kept.setdefault(site, []).append(part)
+            if self._has_room(site, part):
+                kept.setdefault(site, []).append(part)
         for site, own in kept.items():
             self.by_site[site].add(own)
+
+    def _has_room(self, site: int, part: Part) -> bool:
+        """Return True if the sectors of an access are kept, and take their room."""
+        length = len(part[0])
+        if not part[2]:
+            self._num_later += length
+            has_room = self._num_later <= _MAX_LATER
+            self.by_site[site].shows_reach &= has_room
+            return has_room
+        space = self._spaces[site]
+        if length > self._left[space]:
+            self.has_dropped |= space == GLOBAL
+            return False
+        self._left[space] -= length
+        return True
 
     def lengths(self) -> tuple[int, ...]:
         """Return the number of records of each site."""
