@@ -73,6 +73,7 @@ def _build_site(
         moving_requests=estimates[SiteColumn.MOVING_REQUESTS].value,
         step_share=touched.share,
         fresh_shares=touched.fresh_shares,
+        arriving_share=touched.arriving_share,
         jumping_requests=estimates[SiteColumn.JUMPING_REQUESTS].value,
         jump_bytes=observer.jump_bytes(site.number),
         lane_share=sample.item_steps.lane_share(site.block),

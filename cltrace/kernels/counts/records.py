@@ -99,7 +99,8 @@ class AccessSite:
     `moving_requests` are the reads that touch other sectors than the warp's read before at this place,
     `step_share` is the share of sectors that differ between the warps of a group which read together,
     `fresh_shares` those of these which the group did not touch at the last access at this place, at the
-    last four and the last sixteen.
+    last four and the last sixteen. `arriving_share` is the share of a warp's sectors that it did not
+    touch at its access before.
     `jumping_requests` are, on a CPU, those that are far from the warp's access before at this place, and
     `jump_bytes` is the greatest common divisor of their distances, 0 without any.
     `lane_share` is the share of its accesses by lanes of warps or vectors; a CPU makes the others for one
@@ -150,6 +151,7 @@ class AccessSite:
     texels: int = 0
     is_masked: bool = False
     is_gathered: bool = False
+    arriving_share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,9 @@ class SharedSectors:
 
     `sites` are positions in `KernelCounts.sites`. `sectors` sums the sectors touched per request.
     `window_sectors` is the number of sectors that the shared cache fetches: at least the distinct
-    ones, and more if sectors are evicted before they are touched again.
+    ones, and more if sectors are evicted before they are touched again. `returns` is how often the
+    work-groups of a wave come back to a sector that they read, where those that read it at the same
+    access count once.
     """
 
     memory: str
@@ -179,6 +183,7 @@ class SharedSectors:
     sectors: float
     footprint: Footprint
     window_sectors: float
+    returns: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

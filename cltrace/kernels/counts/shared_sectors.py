@@ -4,6 +4,7 @@ Neighbouring accesses of a stencil touch the same sectors, so their traffic is l
 that of each access.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -178,11 +179,7 @@ def _merge_touched(observer: CountObserver, sites: Sequence[Site]) -> TouchedSec
         return observer.touched[sites[0].number]
     merged = TouchedSectors()
     for site in sites:
-        touched = observer.touched[site.number]
-        merged.sectors += touched.sectors
-        merged.groups += touched.groups
-        merged.weights += touched.weights
-        merged.shows_reach = merged.shows_reach and touched.shows_reach
+        merged.merge(observer.touched[site.number])
     return merged
 
 
@@ -215,7 +212,25 @@ def _build_region(
         sectors=sum(sample.total(counts[SiteColumn.SECTORS]) for counts in totals),
         footprint=region_footprint,
         window_sectors=region_footprint.launch_sectors,
+        returns=_returns(wave_run or run, cluster, min(wave_groups, sample.groups)),
     )
+
+
+def _returns(run: GroupExecution, cluster: _Cluster, wave_groups: int) -> float:
+    """Return how often the groups of a wave come back to a sector, at least once.
+
+    The sectors that they touch at the same access count once: those of the rows of a matrix that all
+    work-groups read side by side, say.
+    """
+    if cluster.access is not Access.READ:
+        return 1.0
+    touched = _merge_touched(run.observer, cluster.sites)
+    groups = run.grid.groups
+    together, apart = (
+        extrapolate_distinct(count_distinct(each, groups), wave_groups, math.inf)[0]
+        for each in (touched, touched.by_access())
+    )
+    return max(apart / together, 1.0) if together else 1.0
 
 
 def _with_window(region: SharedSectors, sectors_per_group: float, groups: int) -> SharedSectors:

@@ -126,6 +126,11 @@ class SimilarAccesses:
         self._ends = np.cumsum(self.lengths)
         self.groups, self.times = groups_and_times(accesses)
 
+    @property
+    def warps(self) -> NDArray[np.int64]:
+        """The numbers of the warps, access by access."""
+        return np.concatenate([access.lanes.warp_numbers for access in self._accesses])
+
     def count_transactions(self, site: Site, machine: Machine, *, writes: bool) -> Transactions:
         """Count the transactions of the warps of all accesses of a site."""
         parts = [run.rows for run in self._runs]

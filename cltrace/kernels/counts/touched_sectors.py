@@ -15,6 +15,9 @@ _MAX_TOUCHED: Final = 4_000_000
 """Limit on the touched sectors that are kept per sample to count the distinct ones."""
 _MAX_OWN_TOUCHED: Final = 1_000_000
 """Limit on those of local memory, and on those of private memory: groups touch few, again and again."""
+_MAX_SECTOR: Final = 1 << 62
+_MAX_APART: Final = 1 << 50
+"""Limit on the numbers of sectors that are told apart by access."""
 Part = tuple[NDArray[np.int64], NDArray[np.int64], float]
 """The sectors of an access, the positions of their groups, and the loop trips that it represents."""
 _MAX_LATER: Final = 1_000_000
@@ -47,6 +50,8 @@ class TouchedSectors:
         self.sectors: list[NDArray[np.int64]] = []
         self.groups: list[NDArray[np.int64]] = []
         self.weights: list[float] = []
+        self.lengths: list[list[int]] = []
+        """The sectors of each access, by record."""
         self.shows_reach = True
         self.distinct: dict[int, DistinctSectors] = {}
         """The numbers of distinct sectors that have been counted, by the number of groups."""
@@ -59,7 +64,32 @@ class TouchedSectors:
                 self.sectors.append(np.concatenate([part[0] for part in parts[begin:end]]))
                 self.groups.append(np.concatenate([part[1] for part in parts[begin:end]]))
                 self.weights.append(parts[begin][2])
+                self.lengths.append([len(part[0]) for part in parts[begin:end]])
                 begin = end
+
+    def merge(self, other: "TouchedSectors") -> None:
+        """Add the records of another site."""
+        self.sectors += other.sectors
+        self.groups += other.groups
+        self.weights += other.weights
+        self.lengths += other.lengths
+        self.shows_reach = self.shows_reach and other.shows_reach
+
+    def by_access(self) -> "TouchedSectors":
+        """Return records in which the sectors of each access are others than those of the ones before."""
+        apart = TouchedSectors()
+        if not self.sectors:
+            return apart
+        lowest = min(int(sectors.min(initial=_MAX_SECTOR)) for sectors in self.sectors)
+        span = max(int(sectors.max(initial=0)) for sectors in self.sectors) - lowest + 1
+        number = 0
+        for sectors, lengths in zip(self.sectors, self.lengths, strict=True):
+            accesses = np.repeat(np.arange(number, number + len(lengths)), lengths)
+            apart.sectors.append(sectors - lowest + accesses * span)
+            number += len(lengths)
+        apart.groups, apart.weights, apart.lengths = self.groups, self.weights, self.lengths
+        apart.shows_reach = False
+        return apart if span * number <= _MAX_APART else self
 
 
 class SectorRecords:

@@ -53,6 +53,7 @@ def _traffic(sites: list[AccessSite], access: Access, groups: int) -> Traffic:
         scattered_sectors=0.0,
         partial_sectors=sum(site.partial_sectors for site in sites),
         step_sectors=sectors,
+        first_sectors=sectors,
         steps=max((site.requests.value for site in sites), default=0.0),
         step_lines=sum(site.lines.value for site in sites)
         / max(sum(site.requests.value for site in sites), 1e-9),

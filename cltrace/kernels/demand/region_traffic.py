@@ -1,7 +1,7 @@
 """Traffic of a region of memory, from the counts of its access sites."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from cltrace.kernels import KernelCounts
@@ -38,7 +38,11 @@ def region_traffic(region: SharedSectors, counts: KernelCounts, waves: float) ->
         fetched_bytes=stores.fetched_bytes if distance else 0.0,
         scattered_sectors=_scattered(region, sites),
         partial_sectors=stores.partial_sectors,
-        step_sectors=_step_sectors_of(sites),
+        step_sectors=_largest_by_loop(sites, _step_sectors),
+        first_sectors=_largest_by_loop(sites, lambda site: _first_sectors(site, counts.warps)),
+        arriving_sectors=_largest_by_loop(
+            sites, lambda site: _arriving_sectors(site, counts.warps)
+        ),
         steps=max((site.requests.value for site in sites), default=0.0),
         step_lines=max((_step_lines(site) for site in sites), default=0.0),
         moving_share=moving_share(sites),
@@ -46,25 +50,40 @@ def region_traffic(region: SharedSectors, counts: KernelCounts, waves: float) ->
         repeated_lines=sum(_repeated_lines(site, counts) for site in sites),
         jumping_share=_jumping_share(sites),
         lattice_bytes=_lattice_bytes(sites),
+        returns=region.returns,
         contention=max((site.contention for site in sites), default=1.0),
         accesses=sum(site.accesses.value for site in sites),
         new_share=min(region.window_sectors / max(waves * footprint.wave_sectors, 1e-9), 1.0),
     )
 
 
-def _step_sectors_of(sites: Sequence[AccessSite]) -> float:
-    """Return the sectors that sites fetch where a near cache keeps nothing between requests.
+def _largest_by_loop(
+    sites: Sequence[AccessSite], sectors_of: Callable[[AccessSite], float]
+) -> float:
+    """Return the sectors that sites fetch, by those of each.
 
     Sites of one loop, as the neighbours of a stencil, share them; loops one after the other do not.
     """
     by_loop: dict[int, float] = {}
     for site in sites:
-        by_loop[site.loop] = max(by_loop.get(site.loop, 0.0), _step_sectors(site))
+        by_loop[site.loop] = max(by_loop.get(site.loop, 0.0), sectors_of(site))
     return sum(by_loop.values())
 
 
 def _step_sectors(site: AccessSite) -> float:
+    """Return the sectors that a site fetches where a near cache keeps nothing between requests."""
     return site.sectors.value * site.step_share * min(moving_share([site]), 1.0)
+
+
+def _first_sectors(site: AccessSite, warps: float) -> float:
+    """Return the sectors of the first request of each warp at a site."""
+    return site.sectors.value * site.step_share * min(warps / max(site.requests.value, 1e-9), 1.0)
+
+
+def _arriving_sectors(site: AccessSite, warps: float) -> float:
+    """Return the sectors to which later requests come, and which the warp's one before did not touch."""
+    later = site.sectors.value * site.step_share - _first_sectors(site, warps)
+    return later * min(moving_share([site]), site.arriving_share)
 
 
 def fresh_shares(sites: Sequence[AccessSite]) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ class Traffic:
     group have in common.
     `passing_lines` are those that a warp touches from one access to the next, `reads_per_wait` the reads
     that it makes before it waits for them.
+    `returns` is how often the work-groups of a wave come back to a sector, at different accesses.
     `moving_share` is the share of the requests that touch other sectors than the warp's request before,
     `fresh_shares` the shares of the sectors that the group has not touched at its last requests there,
     by `FRESH_DISTANCES`.
@@ -53,6 +54,9 @@ class Traffic:
     lattice_bytes: int = 0
     fetched_bytes: float = 0.0
     passing_lines: float = 0.0
+    returns: float = 1.0
+    first_sectors: float = 0.0
+    arriving_sectors: float = 0.0
     reads_per_wait: float = 1.0
 
     @property

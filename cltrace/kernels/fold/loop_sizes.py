@@ -12,7 +12,7 @@ from cltrace.kernels.ir.uses import result_of
 
 _PRODUCT_AND_SUM: Final = "fmuladd"
 _PARTIAL_SIZES: Final = {_PRODUCT_AND_SUM: 2.0}
-"""Sizes of functions in loops that are unrolled in part: a product and a sum are two instructions there."""
+"""Sizes of functions in loops that are unrolled in part: there, a product and a sum are apart."""
 
 
 class CopiedLoop(Protocol):
@@ -89,7 +89,7 @@ def is_loop_control(item: Instruction | Terminator, loop: CanonicalLoop) -> bool
 
 
 def _size(item: Instruction | Terminator, functions: Mapping[str, float]) -> float:
-    """Return the instructions of a GPU's compiler for one of clang's. `functions` has those of functions."""
+    """Return the instructions of a GPU's compiler for one of clang's, by `functions` for these."""
     if isinstance(item, Branch | Switch):
         return 1.0
     if isinstance(item, Terminator | Convert):

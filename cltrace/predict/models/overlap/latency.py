@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from cltrace.kernels.demand.launch import Demand
+from cltrace.kernels.demand.reads import Reads
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.predict.models.overlap.kept_parts import Constants, KeptParts
 from cltrace.predict.models.overlap.level_times import missing_share
@@ -28,8 +29,7 @@ def latency(kept: KeptParts, costs: Constants) -> float:
     latencies = kept.part(_read_latencies, costs)
     for reads in demand.reads:
         nearest = costs["wait local"] if reads.has_local else 0.0
-        slowest = max(nearest, *(latencies[position] for position in reads.traffic), 0.0)
-        waits += reads.per_warp * slowest
+        waits += reads.per_warp * max(nearest, _wait(reads, demand, latencies))
     turnover = (demand.waves - 1.0) * demand.group_warps * costs["turnover"]
     return demand.serial_warps * waits + turnover
 
@@ -39,7 +39,7 @@ def far_latency(kept: KeptParts, costs: Constants) -> float:
     demand, near = kept.demand, costs["wait l1"]
     latencies = kept.part(_read_latencies, costs)
     waits = sum(
-        reads.per_warp * (max(near, *(latencies[at] for at in reads.traffic), 0.0) - near)
+        reads.per_warp * (max(near, _wait(reads, demand, latencies)) - near)
         for reads in demand.reads
     )
     return demand.serial_warps * waits
@@ -65,22 +65,39 @@ def _read_latencies(kept: KeptParts, costs: Constants) -> Sequence[float]:
         )
     ]
     return [
-        _read_latency(region, share, costs, missing) * _spread(region) if count else 0.0
-        for region, count, share in zip(demand.traffic, rounds, shares, strict=True)
+        _read_latency(share, costs, missing * _memory_share(region, sectors)) if count else 0.0
+        for region, count, share, sectors in zip(
+            demand.traffic, rounds, shares, misses.sectors, strict=True
+        )
     ]
 
 
-def _spread(region: Traffic) -> float:
-    """Return how much longer a warp waits for all reads of a region that are in flight than for one."""
-    return 1.0 + _FURTHER_READ * (min(region.reads_per_wait, _MAX_TOGETHER) - 1.0)
+def _wait(reads: Reads, demand: Demand, latencies: Sequence[float]) -> float:
+    """Return the wait of a warp for reads in flight together, in ns. Those of one memory add to it."""
+    together: dict[str, float] = {}
+    for position in reads.traffic:
+        region = demand.traffic[position]
+        together[region.memory] = together.get(region.memory, 0.0) + region.reads_per_wait
+    return max(
+        (
+            latencies[position] * _spread(together[demand.traffic[position].memory])
+            for position in reads.traffic
+        ),
+        default=0.0,
+    )
 
 
-def _read_latency(region: Traffic, shared: float, costs: Constants, missing: float) -> float:
-    """Return the latency of a read of a region, in ns.
+def _spread(together: float) -> float:
+    """Return how much longer a warp waits for so many reads in flight than for one."""
+    return 1.0 + _FURTHER_READ * (min(max(together, 1.0), _MAX_TOGETHER) - 1.0)
 
-    `shared` is the share of its waits that are for the shared cache.
+
+def _read_latency(shared: float, costs: Constants, missing: float) -> float:
+    """Return the latency of a read, in ns.
+
+    `shared` is the share of waits for the shared cache, `missing` that of these which are for memory.
     """
-    memory = shared * missing * region.new_share
+    memory = shared * missing
     return (
         costs["wait l1"]
         + shared * (costs["wait l2"] - costs["wait l1"])
@@ -88,17 +105,30 @@ def _read_latency(region: Traffic, shared: float, costs: Constants, missing: flo
     )
 
 
+def _memory_share(region: Traffic, requested: float) -> float:
+    """Return the share of `requested` sectors at which no work-group has read them before.
+
+    In a filter, work-groups come to the rows that others have read some trips before.
+    """
+    again = region.returns * requested / max(region.sectors, 1e-9)
+    return region.new_share / max(again, 1.0)
+
+
 def _shared_share(
     region: Traffic, rounds: float, demand: Demand, requested: float, lost: float
 ) -> float:
     """Return the share of a warp's waits for a region in which it waits for the shared cache.
 
-    Of the reads that a wait is for, one has to move on to other sectors, and the near cache must not hold
-    these. All of a group wait for the first of its warps to touch them. Where lanes walk along sectors
-    side by side, they come to new ones at the same time. `rounds` are the waits of a warp for the region,
-    `requested` and `lost` its near misses.
+    At first, it waits for all sectors that the near cache does not hold. Of the reads of a later wait,
+    one has to move on to other sectors, and the near cache must not hold these. All of a group wait for
+    the first of its warps to touch them. Where lanes walk along sectors side by side, they come to new
+    ones at the same time; where their rows begin at different places of a sector, one by one. `rounds`
+    are the waits of a warp for the region, `requested` and `lost` its near misses.
     """
     reads = region.requests / demand.warps / rounds
     moves = min(region.moving_share * max(reads, 1.0), 1.0)
     moves = max(moves, lost)
-    return moves * min(requested / max(region.step_sectors, 1e-9), 1.0)
+    first = min(requested / max(region.first_sectors, 1e-9), 1.0)
+    later = max(requested - region.first_sectors, 0.0) / max(region.arriving_sectors, 1e-9)
+    waits = max(rounds, 1.0)
+    return (first + (waits - 1.0) * moves * min(later, 1.0)) / waits

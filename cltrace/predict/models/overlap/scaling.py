@@ -18,6 +18,8 @@ _SCALED: Final = (
     "scattered_sectors",
     "partial_sectors",
     "step_sectors",
+    "first_sectors",
+    "arriving_sectors",
     "repeated_lines",
     "accesses",
     "steps",
