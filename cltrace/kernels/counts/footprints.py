@@ -47,7 +47,7 @@ def _count_parts(touched: TouchedSectors, groups: int) -> DistinctSectors:
         part_size = float(sectors_per_group[in_part].sum()) / group_mean
         if part_size:
             parts.append((part_size, records.count(in_part)))
-    return DistinctSectors(tuple(parts), group_mean, records.span)
+    return DistinctSectors(tuple(parts), group_mean, records.span, records.paired_share)
 
 
 class _SortedRecords:
@@ -77,6 +77,7 @@ class _SortedRecords:
             lengths = [len(part) for part in touched.sectors]
             self._weights = np.repeat(np.asarray(touched.weights), lengths)[self._rank]
         self._sectors = pairs // groups
+        self.paired_share = _paired_share(self._sectors, begin)
         self._owner = pairs - self._sectors * groups
         self.sectors_per_group = np.bincount(self._owner, self._weights, minlength=groups)
         is_whole = touched.shows_reach or len(set(touched.weights)) == 1
@@ -118,6 +119,16 @@ class _Reach:
         begin, end = begin[order], end[order]
         before = np.maximum.accumulate(np.concatenate([[0], end[:-1]]))
         return float(np.maximum(end - np.maximum(begin, before), 0).sum())
+
+
+def _paired_share(sectors: NDArray[np.int64], begin: int) -> float:
+    """Return the share of distinct sectors whose neighbour in the same 64 B is among them.
+
+    `sectors` are in order, from `begin` on.
+    """
+    distinct = sectors[is_first(sectors)] + begin
+    paired = (np.diff(distinct) == 1) & (distinct[:-1] % 2 == 0)
+    return 2.0 * float(paired.sum()) / len(distinct)
 
 
 @lru_cache(1024)
@@ -224,5 +235,9 @@ def estimate_footprint(
     launch, error = extrapolate_distinct(launch_sample, groups, cap)
     wave, wave_error = extrapolate_distinct(wave_sample, min(wave_groups, groups), max(launch, 0.0))
     return Footprint(
-        min(launch_sample.group_mean, cap), min(wave, cap), min(launch, cap), max(error, wave_error)
+        min(launch_sample.group_mean, cap),
+        min(wave, cap),
+        min(launch, cap),
+        max(error, wave_error),
+        launch_sample.paired_share,
     )

@@ -76,13 +76,15 @@ class Footprint:
 
     `group_sectors` is the mean of the sampled groups. The wave and the launch are extrapolated with a
     relative error, which measures how well the extrapolation fits within the sample; 0 if all groups
-    were executed.
+    were executed. `paired_share` is the share of the sectors whose neighbour in the same 64 B is touched,
+    too.
     """
 
     group_sectors: float
     wave_sectors: float
     launch_sectors: float
     relative_error: float
+    paired_share: float = 0.0
 
 
 GLOBAL_SPACES: Final = frozenset({"global", "constant"})

@@ -35,6 +35,8 @@ class DistinctSectors:
     """Mean number of distinct sectors per group."""
     span: float = math.inf
     """Sectors from the lowest to the highest touched one; infinite if not all trips show it."""
+    paired_share: float = 0.0
+    """The share of the distinct sectors that are touched together with the other half of their 64 B."""
 
 
 class TouchedSectors:

@@ -163,13 +163,16 @@ def _moved_bytes(
 ) -> float:
     """Return the bytes that memory moves for a region's different sectors.
 
-    A sector without neighbours costs a whole granule. Where sectors lie at random places, which have no
+    A sector without neighbours costs a whole granule, also at a distance from others: not those of a row
+    along which a lane walks. Where sectors lie at random places, which have no
     distance, the number of granules follows from the share of the memory that they fill.
     """
     sectors = region.footprint.launch_sectors
     memory_sectors = max(region.memory_sectors, sectors, 1.0)
     if distance_bytes:
-        moved_bytes = sectors * min(distance_bytes, max(granule_bytes, sector_bytes))
+        alone_bytes = min(distance_bytes, max(granule_bytes, sector_bytes))
+        paired = region.footprint.paired_share if granule_bytes == _READ_BYTES else 0.0
+        moved_bytes = sectors * (paired * sector_bytes + (1.0 - paired) * alone_bytes)
         return min(moved_bytes, memory_sectors * sector_bytes)
     per_granule = granule_bytes // sector_bytes
     filled = min(sectors / memory_sectors, 1.0)
