@@ -1,18 +1,24 @@
 """Sizes of the bodies of loops, as a GPU's compiler weighs them to decide how far it unrolls."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
 from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.flow.canonical_loops import CanonicalLoop
 from cltrace.kernels.fold.loop_evolution import Evolution, LoopEvolution, is_pure
-from cltrace.kernels.ir.instructions import Branch, Call, Convert, Instruction, Switch, Terminator
+from cltrace.kernels.ir.instructions import (
+    Branch,
+    Call,
+    Convert,
+    Instruction,
+    Offset,
+    Switch,
+    Terminator,
+)
 from cltrace.kernels.ir.uses import result_of
 
-_PRODUCT_AND_SUM: Final = "fmuladd"
-_PARTIAL_SIZES: Final = {_PRODUCT_AND_SUM: 2.0}
-"""Sizes of functions in loops that are unrolled in part: there, a product and a sum are apart."""
+_PRODUCT: Final = "fmuladd"
 
 
 class CopiedLoop(Protocol):
@@ -36,19 +42,22 @@ class LoopSizes:
 
     def of_trip(self, evolution: LoopEvolution) -> float:
         """Return the size of a trip of a loop, without its counting and testing."""
-        return self._size(evolution, Evolution.CONSTANT, _PARTIAL_SIZES)
+        return self._size(evolution, Evolution.CONSTANT, _size_in_part)
 
     def of_known_trip(self, evolution: LoopEvolution) -> float:
         """Return the size of a trip whose number is known: what advances with it is a constant then."""
-        return self._size(evolution, Evolution.CONSTANT_STRIDE, {})
+        return self._size(evolution, Evolution.CONSTANT_STRIDE, _size_of_whole)
 
     def _size(
-        self, evolution: LoopEvolution, constant: Evolution, functions: Mapping[str, float]
+        self,
+        evolution: LoopEvolution,
+        constant: Evolution,
+        size_of: Callable[[Instruction | Terminator], float],
     ) -> float:
         """Return the size of what a trip computes beside values that evolve like `constant`."""
         return sum(
             self._copies(block, evolution)
-            * sum(_size(item, functions) for item in self._kept(block, evolution, constant))
+            * sum(map(size_of, self._kept(block, evolution, constant)))
             for block in evolution.blocks
         )
 
@@ -88,12 +97,14 @@ def is_loop_control(item: Instruction | Terminator, loop: CanonicalLoop) -> bool
     return is_step or result_of(item) in tests
 
 
-def _size(item: Instruction | Terminator, functions: Mapping[str, float]) -> float:
-    """Return the instructions of a GPU's compiler for one of clang's, by `functions` for these."""
+def _size_of_whole(item: Instruction | Terminator) -> float:
+    """Return the instructions of a GPU's compiler for one of clang's."""
     if isinstance(item, Branch | Switch):
         return 1.0
-    if isinstance(item, Terminator | Convert):
-        return 0.0
-    if isinstance(item, Call):
-        return functions.get(base_name(demangle(item.callee)).removeprefix("llvm."), 1.0)
-    return 1.0
+    return 0.0 if isinstance(item, Terminator | Convert) else 1.0
+
+
+def _size_in_part(item: Instruction | Terminator) -> float:
+    """Return the same where not all trips are copied: addresses are computed, products stand apart."""
+    is_product = isinstance(item, Call) and base_name(demangle(item.callee)).endswith(_PRODUCT)
+    return 2.0 if is_product or isinstance(item, Offset) else _size_of_whole(item)
