@@ -19,6 +19,8 @@ _MIN_USED_SHARE: Final = 0.5
 
 _Wave = tuple[GroupExecution | None, int]
 """A sample of the groups of one wave, None without one, and their number."""
+_Bounds = ScenarioBounds | None
+"""The bounds of what depends on unknown contents, None if nothing does."""
 
 
 def build_access_sites(
@@ -50,9 +52,7 @@ def site_positions(sample: ScaledSample) -> Mapping[int, int]:
     return {number: position for position, number in enumerate(executed)}
 
 
-def _build_site(
-    sample: ScaledSample, site: Site, wave: _Wave, bounds: ScenarioBounds | None
-) -> AccessSite:
+def _build_site(sample: ScaledSample, site: Site, wave: _Wave, bounds: _Bounds) -> AccessSite:
     estimates = _estimate_columns(sample, site, bounds)
     (memory, space, size), observer = _accessed_memory(sample.run, site), sample.run.observer
     footprint = _site_footprint(sample, site, *wave, size, space)

@@ -30,7 +30,7 @@ class CopiedLoop(Protocol):
 
     @property
     def evolution(self) -> LoopEvolution:
-        """How its values change from trip to trip."""
+        """The evolution of its values from trip to trip."""
 
 
 class LoopSizes:
