@@ -1,5 +1,6 @@
 """Sectors that the warps of a group touch together at one access, and those of them that are fresh."""
 
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -44,10 +45,11 @@ class StepSectors:
     @property
     def fresh_shares(self) -> tuple[float, ...]:
         """The shares of fresh sectors among a group's different ones, by `FRESH_DISTANCES`."""
-        return tuple(
+        shares = (
             float(fresh / following) if following else 1.0
             for fresh, following in zip(self._fresh, self._following, strict=True)
         )
+        return tuple(accumulate(shares, min))
 
     @property
     def arriving_share(self) -> float:

@@ -51,6 +51,7 @@ def region_traffic(region: SharedSectors, counts: KernelCounts, waves: float) ->
         jumping_share=_jumping_share(sites),
         lattice_bytes=_lattice_bytes(sites),
         returns=region.returns,
+        wave_sectors=footprint.wave_sectors,
         contention=max((site.contention for site in sites), default=1.0),
         accesses=sum(site.accesses.value for site in sites),
         new_share=min(region.window_sectors / max(waves * footprint.wave_sectors, 1e-9), 1.0),

@@ -11,7 +11,8 @@ class Traffic:
 
     `lines` are the lines that requests touch, the first of each request included.
     `group_sectors` are the different sectors of each work-group, added up over groups; `launch_sectors`
-    the different sectors of the launch; `window_sectors` those that the shared cache fetches.
+    the different sectors of the launch, `wave_sectors` those of a wave of work-groups; `window_sectors`
+    those that the shared cache fetches.
     `step_sectors` are the sectors that differ between the warps of a group and from those of the request
     before: a near cache fetches them if it keeps nothing else. `steps` are the requests of the site that
     makes most of them, `step_lines` the lines that a request touches, less those that the warps of a
@@ -55,6 +56,7 @@ class Traffic:
     fetched_bytes: float = 0.0
     passing_lines: float = 0.0
     returns: float = 1.0
+    wave_sectors: float = 0.0
     first_sectors: float = 0.0
     arriving_sectors: float = 0.0
     reads_per_wait: float = 1.0

@@ -59,9 +59,10 @@ def control_of(loop: UnrolledLoop, operations: Mapping[Operation, float]) -> Loo
     """Return the control of a loop on a GPU, whose trips have these other operations.
 
     A loop with a constant number of trips has as many copies as fit into 128 operations, but no fewer
-    than its body is unrolled by. Any other one of up to four operations is unrolled by 4 again, and has to find out at each
-    entry how many trips there are. With `double`, each body moves its literals to registers as well: 6
-    moves for two multiply-adds of three literals in 16 trips, as much as the control of four bodies.
+    than its body is unrolled by. Any other one of up to four operations is unrolled by 4 again, and has
+    to find out at each entry how many trips there are. With `double`, each body moves its literals to
+    registers as well: 6 moves for two multiply-adds of three literals in 16 trips, as much as the control
+    of four bodies.
     """
     trip_operations = sum(_instructions(each) * number for each, number in operations.items())
     if loop.is_whole:

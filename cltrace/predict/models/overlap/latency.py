@@ -8,7 +8,7 @@ from cltrace.kernels.demand.launch import Demand
 from cltrace.kernels.demand.reads import Reads
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.predict.models.overlap.kept_parts import Constants, KeptParts
-from cltrace.predict.models.overlap.level_times import missing_share
+from cltrace.predict.models.overlap.level_times import missing_share, returning_share
 from cltrace.predict.models.overlap.near_misses import near_misses
 
 _BARRIER_WARPS: Final = 8.0
@@ -53,7 +53,7 @@ def _barrier_wait(demand: Demand, costs: Constants) -> float:
 def _read_latencies(kept: KeptParts, costs: Constants) -> Sequence[float]:
     """Return the latency of a read of each region, in ns; 0 for regions that no warp waits for."""
     demand, misses = kept.demand, kept.part(near_misses, costs)
-    missing = kept.part(missing_share, costs)
+    missing, lost_again = kept.part(missing_share, costs), kept.part(returning_share, costs)
     rounds = [0.0] * len(demand.traffic)
     for reads in demand.reads:
         for position in reads.traffic:
@@ -65,7 +65,9 @@ def _read_latencies(kept: KeptParts, costs: Constants) -> Sequence[float]:
         )
     ]
     return [
-        _read_latency(share, costs, missing * _memory_share(region, sectors)) if count else 0.0
+        _read_latency(share, costs, _memory_share(region, sectors, missing, lost_again))
+        if count
+        else 0.0
         for region, count, share, sectors in zip(
             demand.traffic, rounds, shares, misses.sectors, strict=True
         )
@@ -105,13 +107,14 @@ def _read_latency(shared: float, costs: Constants, missing: float) -> float:
     )
 
 
-def _memory_share(region: Traffic, requested: float) -> float:
-    """Return the share of `requested` sectors at which no work-group has read them before.
+def _memory_share(region: Traffic, requested: float, missing: float, lost_again: float) -> float:
+    """Return the share of `requested` sectors of a region that come from memory.
 
-    In a filter, work-groups come to the rows that others have read some trips before.
+    In a filter, work-groups come to the rows that others have read some trips before. Of what they
+    touch first, the shared cache does not have `missing`, of what they come back to not `lost_again`.
     """
-    again = region.returns * requested / max(region.sectors, 1e-9)
-    return region.new_share / max(again, 1.0)
+    again = max(region.returns * requested / max(region.sectors, 1e-9), 1.0)
+    return (missing * region.new_share + (again - 1.0) * lost_again) / again
 
 
 def _shared_share(

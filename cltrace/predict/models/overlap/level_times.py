@@ -79,6 +79,18 @@ def missing_share(kept: KeptParts, costs: Constants) -> float:
     return 1.0 - size.kept_share(kept.demand.footprint_bytes)
 
 
+def returning_share(kept: KeptParts, costs: Constants) -> float:
+    """Return the share of what a wave of work-groups comes back to that the shared cache has lost.
+
+    The cache holds what other launches touch at the same time as well.
+    """
+    traffic = kept.demand.traffic
+    launch = sum(region.launch_sectors for region in traffic)
+    wave = sum(min(region.wave_sectors, region.launch_sectors) for region in traffic)
+    size = CacheSize(costs["l2 size"], costs["l2 sharpness"])
+    return 1.0 - size.kept_share(kept.demand.footprint_bytes * wave / launch if launch else 0.0)
+
+
 def memory_time(kept: KeptParts, costs: Constants) -> float:
     """Return the time of memory."""
     return sum(kept.part(_memory_times, costs))
