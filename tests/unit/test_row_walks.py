@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks.row_walks import BYTES, SOURCES, launches
-from cltrace.events.workloads import BufferInput, Workload
+from cltrace.events.workloads import BufferInput, Workload, WorkloadInput
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.counts.records import SharedSectors
 from cltrace.kernels.counts.workloads import WorkloadCounter
@@ -27,7 +27,7 @@ LAUNCHES = {launch[0]: launch[1:] for launch in launches()}
 
 def counts_of(name: str) -> KernelCounts:
     key, global_size, local_size, numbers = LAUNCHES[name]
-    inputs = (*[BufferInput(BYTES)] * 3, *map(np.int32, numbers))
+    inputs: list[WorkloadInput] = [*[BufferInput(BYTES)] * 3, *map(np.int32, numbers)]
     return WorkloadCounter(H200.device).count(
         Workload(SOURCES[key], "f", global_size, local_size, inputs)
     )
@@ -108,7 +108,8 @@ def test_sectors_of_local_memory_leave_room_for_those_of_global_memory() -> None
     """
     width, height = 4000, 3008
     numbers = map(np.int32, (width, height, width))
-    inputs = (BufferInput(width * height), BufferInput(4 * width * height), *numbers)
+    buffers = [BufferInput(width * height), BufferInput(4 * width * height)]
+    inputs: list[WorkloadInput] = [*buffers, *numbers]
     work = Workload(source, "f", (width,), (16,), inputs)
     counts = WorkloadCounter(H200.device).count(work)
     touched = sum(
