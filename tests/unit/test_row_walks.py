@@ -15,6 +15,9 @@ from cltrace.events.workloads import BufferInput, Workload, WorkloadInput
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.counts.records import SharedSectors
 from cltrace.kernels.counts.workloads import WorkloadCounter
+from cltrace.kernels.demand.launch import demand_of
+from cltrace.kernels.demand.private_traffic import PRIVATE_MEMORY
+from cltrace.kernels.ir.instructions import Access
 from cltrace.predict.models.overlap.model import OVERLAP
 from cltrace.profile import load_profile
 
@@ -53,6 +56,47 @@ def test_lanes_that_come_to_sectors_one_by_one_wait_more_often() -> None:
     measured = MEASURED_NS[apart] / MEASURED_NS[together]
     assert measured > 1.25
     assert predicted_ns(apart) / predicted_ns(together) == pytest.approx(measured, rel=0.1)
+
+
+@pytest.mark.parametrize(("guard", "share"), [("", 0.125), ("if ((k & 1) == (i >> 7 & 1))", 0.25)])
+def test_a_walk_comes_to_a_sector_every_eight_numbers(guard: str, share: float) -> None:
+    """Also where other warps have accesses in between: each is compared with its own before."""
+    source = SOURCES["rows uint"].replace("s +=", f"{guard} s +=")
+    inputs: list[WorkloadInput] = [BufferInput(BYTES)] * 3
+    work = Workload(source, "f", (8192,), (128,), [*inputs, np.int32(2048), np.int32(2501)])
+    sites = WorkloadCounter(H200.device).count(work).sites
+    (site,) = (site for site in sites if site.memory == "a")
+    assert site.arriving_share == pytest.approx(share, rel=0.2)
+
+
+def test_a_private_array_is_waited_for_in_each_round() -> None:
+    """Records of what fills it leave room for those of what reads it."""
+    source = """
+    kernel void f(global const float *a, global float *y, int n) {
+        float p[2048], s = 0;
+        int i = get_global_id(0), q = i & 2047;
+        for (int k = 0; k < 2048; k++) p[k] = a[k & n] + i;
+        for (int k = 0; k < 2048; k++) {
+            s += p[q];
+            q = (q * 5 + (int)s) & 2047;
+        }
+        y[i] = s;
+    }
+    """
+    inputs: list[WorkloadInput] = [BufferInput(8192), BufferInput(4 << 16), np.int32(1023)]
+    work = Workload(source, "f", (1 << 16,), (256,), inputs)
+    demand = demand_of(WorkloadCounter(H200.device).count(work), {})
+    written, read = (
+        next(
+            each
+            for each in demand.traffic
+            if each.memory == PRIVATE_MEMORY and each.access is access
+        )
+        for access in (Access.WRITE, Access.READ)
+    )
+    assert read.group_sectors == pytest.approx(written.group_sectors, rel=0.2)
+    assert read.first_sectors < 0.01 * read.sectors
+    assert read.arriving_sectors > 0.5 * read.sectors
 
 
 def test_a_row_is_no_set_of_single_sectors() -> None:

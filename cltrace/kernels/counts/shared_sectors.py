@@ -47,6 +47,8 @@ _SHORTER_SHARE: Final = 0.7
 _MAX_TRIES: Final = 3
 _MIN_REUSE: Final = 1.2
 """Minimum ratio of the sectors that groups request to the distinct ones, for reuse to matter."""
+_MAX_APART: Final = 1 << 50
+"""Limit on the numbers of sectors that are told apart by access."""
 _MAX_GROWTH: Final = 8.0
 """Limit on the growth of the window from one try to the next."""
 
@@ -212,25 +214,45 @@ def _build_region(
         sectors=sum(sample.total(counts[SiteColumn.SECTORS]) for counts in totals),
         footprint=region_footprint,
         window_sectors=region_footprint.launch_sectors,
-        returns=_returns(wave_run or run, cluster, min(wave_groups, sample.groups)),
+        returns=1.0
+        if sample.task.machine.has_item_loops
+        else _returns(wave_run or run, cluster, wave_distinct, min(wave_groups, sample.groups)),
     )
 
 
-def _returns(run: GroupExecution, cluster: _Cluster, wave_groups: int) -> float:
-    """Return how often the groups of a wave come back to a sector, at least once.
+def _returns(
+    run: GroupExecution, cluster: _Cluster, distinct: DistinctSectors, wave_groups: int
+) -> float:
+    """Return how often the groups of a wave come back to one of its `distinct` sectors, at least once.
 
     The sectors that they touch at the same access count once: those of the rows of a matrix that all
-    work-groups read side by side, say.
+    work-groups read side by side, say. So do those of a block, whose reads are in flight together.
     """
     if cluster.access is not Access.READ:
         return 1.0
-    touched = _merge_touched(run.observer, cluster.sites)
-    groups = run.grid.groups
-    together, apart = (
-        extrapolate_distinct(count_distinct(each, groups), wave_groups, math.inf)[0]
-        for each in (touched, touched.by_access())
-    )
-    return max(apart / together, 1.0) if together else 1.0
+    apart = _by_access([run.observer.touched[site.number] for site in cluster.sites], cluster.sites)
+    together = extrapolate_distinct(distinct, wave_groups, math.inf)[0]
+    if apart is None or not together:
+        return 1.0
+    by_access = count_distinct(apart, run.grid.groups)
+    return max(extrapolate_distinct(by_access, wave_groups, math.inf)[0] / together, 1.0)
+
+
+def _by_access(touched: Sequence[TouchedSectors], sites: Sequence[Site]) -> TouchedSectors | None:
+    """Return the records of sites with their sectors apart by access; None for too many."""
+    bounds = [each.bounds for each in touched if each.accesses]
+    if not bounds:
+        return None
+    lowest = min(first for first, _ in bounds)
+    span = max(last for _, last in bounds) - lowest + 1
+    most = max(each.accesses for each in touched)
+    blocks = list(dict.fromkeys(site.block for site in sites))
+    if span * most * len(blocks) > _MAX_APART:
+        return None
+    apart = TouchedSectors()
+    for site, each in zip(sites, touched, strict=True):
+        apart.merge(each.by_access(blocks.index(site.block) * most, lowest, span))
+    return apart
 
 
 def _with_window(region: SharedSectors, sectors_per_group: float, groups: int) -> SharedSectors:

@@ -131,6 +131,11 @@ class SimilarAccesses:
         """The numbers of the warps, access by access."""
         return np.concatenate([access.lanes.warp_numbers for access in self._accesses])
 
+    @property
+    def trips(self) -> NDArray[np.float64]:
+        """The loop trips whose sectors each access represents; 0 after skipped trips."""
+        return np.asarray([access.trips for access in self._accesses])
+
     def count_transactions(self, site: Site, machine: Machine, *, writes: bool) -> Transactions:
         """Count the transactions of the warps of all accesses of a site."""
         parts = [run.rows for run in self._runs]

@@ -6,15 +6,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.kernels.counts.arriving_sectors import ArrivingSectors
 from cltrace.kernels.counts.similar_accesses import SimilarAccesses
 from cltrace.kernels.counts.sorted_numbers import is_first
 from cltrace.kernels.counts.transactions import Transactions
 
 _MAX_SECTORS: Final = 1 << 18
 """Number of sectors of a site from which further ones are not compared within a group."""
-_MAX_ARRIVING: Final = 1 << 15
-"""Number of sectors of a site from which further ones are not compared with the warp's own before."""
-_MIN_STEPS: Final = 2
 _MAX_KEY: Final = 1 << 62
 _NEVER: Final = 1 << 40
 FRESH_DISTANCES: Final = (1, 4, 16)
@@ -34,8 +32,7 @@ class StepSectors:
         self._touched = 0
         self._following = np.zeros(len(FRESH_DISTANCES), np.int64)
         self._fresh = np.zeros(len(FRESH_DISTANCES), np.int64)
-        self._further = 0
-        self._arriving = 0
+        self._arriving = ArrivingSectors()
 
     @property
     def share(self) -> float:
@@ -54,7 +51,7 @@ class StepSectors:
     @property
     def arriving_share(self) -> float:
         """The share of the sectors of warps that they did not touch at the access before."""
-        return self._arriving / self._further if self._further else 1.0
+        return self._arriving.share
 
     def count(self, similar: SimilarAccesses, transactions: Transactions) -> None:
         """Count the sectors of accesses, unless enough have been counted."""
@@ -68,31 +65,10 @@ class StepSectors:
             return
         keys = np.sort(steps[transactions.touched_warp] * span + sectors)
         different = keys[is_first(keys)]
-        if self._touched < _MAX_ARRIVING:
-            self._count_arriving(similar, transactions.touched_warp, sectors)
+        self._arriving.count(similar, transactions)
         self._different += len(different)
         self._touched += len(keys)
         self._count_fresh(different, span)
-
-    def _count_arriving(
-        self, similar: SimilarAccesses, rows: NDArray[np.int64], sectors: NDArray[np.int64]
-    ) -> None:
-        """Count the sectors of each warp from its second access on, and those that it comes to.
-
-        `rows` are the positions of the requests that touch `sectors`, among those of all accesses.
-        """
-        steps, warps = len(similar.lengths), similar.warps[rows]
-        span = int(sectors.max()) + 1
-        if steps < _MIN_STEPS or span * (int(warps.max()) + 1) * steps >= _MAX_KEY:
-            return
-        step = np.repeat(np.arange(steps), similar.lengths)[rows]
-        keys = np.sort((warps * span + sectors) * steps + step)
-        sector, step = np.divmod(keys, steps)
-        stays = np.zeros(len(keys), np.bool_)
-        stays[1:] = (sector[1:] == sector[:-1]) & (step[1:] - step[:-1] <= 1)
-        follows = step > 0
-        self._further += int(follows.sum())
-        self._arriving += int((follows & ~stays).sum())
 
     def _count_fresh(self, different: NDArray[np.int64], span: int) -> None:
         """Count fresh sectors, where all accesses before that could have touched them are here."""

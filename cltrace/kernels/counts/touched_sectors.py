@@ -13,11 +13,9 @@ from cltrace.kernels.ir.types import GLOBAL, LOCAL, PRIVATE
 
 _MAX_TOUCHED: Final = 4_000_000
 """Limit on the touched sectors that are kept per sample to count the distinct ones."""
-_MAX_OWN_TOUCHED: Final = 1_000_000
-"""Limit on those of local memory, and on those of private memory: groups touch few, again and again."""
+_MAX_LOCAL: Final = 1_000_000
+"""Limit on those of local memory, of which groups touch few, again and again."""
 _MAX_SECTOR: Final = 1 << 62
-_MAX_APART: Final = 1 << 50
-"""Limit on the numbers of sectors that are told apart by access."""
 Part = tuple[NDArray[np.int64], NDArray[np.int64], float]
 """The sectors of an access, the positions of their groups, and the loop trips that it represents."""
 _MAX_LATER: Final = 1_000_000
@@ -77,21 +75,30 @@ class TouchedSectors:
         self.lengths += other.lengths
         self.shows_reach = self.shows_reach and other.shows_reach
 
-    def by_access(self) -> "TouchedSectors":
-        """Return records in which the sectors of each access are others than those of the ones before."""
+    @property
+    def accesses(self) -> int:
+        """The number of accesses."""
+        return sum(map(len, self.lengths))
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The lowest and the highest sector; the first is above the other without any."""
+        lowest = min((int(each.min(initial=_MAX_SECTOR)) for each in self.sectors), default=1)
+        return lowest, max((int(each.max(initial=0)) for each in self.sectors), default=0)
+
+    def by_access(self, begin: int, lowest: int, span: int) -> "TouchedSectors":
+        """Return records in which the sectors of each access are others than those of the ones before.
+
+        Accesses are counted from `begin` on; sectors lie in a `span` from the `lowest` on.
+        """
         apart = TouchedSectors()
-        if not self.sectors:
-            return apart
-        lowest = min(int(sectors.min(initial=_MAX_SECTOR)) for sectors in self.sectors)
-        span = max(int(sectors.max(initial=0)) for sectors in self.sectors) - lowest + 1
-        number = 0
         for sectors, lengths in zip(self.sectors, self.lengths, strict=True):
-            accesses = np.repeat(np.arange(number, number + len(lengths)), lengths)
+            accesses = np.repeat(np.arange(begin, begin + len(lengths)), lengths)
             apart.sectors.append(sectors - lowest + accesses * span)
-            number += len(lengths)
+            begin += len(lengths)
         apart.groups, apart.weights, apart.lengths = self.groups, self.weights, self.lengths
         apart.shows_reach = False
-        return apart if span * number <= _MAX_APART else self
+        return apart
 
 
 class SectorRecords:
@@ -100,9 +107,9 @@ class SectorRecords:
     def __init__(self, sites: Sequence[Site]) -> None:
         self.by_site = [TouchedSectors() for _ in sites]
         self.has_dropped = False
-        """True if more sectors of global memory were touched than are kept."""
+        """True if more sectors of global or private memory were touched than are kept."""
         self._spaces = [site.space if site.space in {LOCAL, PRIVATE} else GLOBAL for site in sites]
-        self._left = {GLOBAL: _MAX_TOUCHED, LOCAL: _MAX_OWN_TOUCHED, PRIVATE: _MAX_OWN_TOUCHED}
+        self._left = {GLOBAL: _MAX_TOUCHED, LOCAL: _MAX_LOCAL, PRIVATE: _MAX_TOUCHED}
         self._num_later = 0
 
     def keep(self, parts: Sequence[tuple[int, Part]]) -> None:
@@ -124,7 +131,7 @@ class SectorRecords:
             return has_room
         space = self._spaces[site]
         if length > self._left[space]:
-            self.has_dropped |= space == GLOBAL
+            self.has_dropped |= space != LOCAL
             return False
         self._left[space] -= length
         return True

@@ -30,20 +30,22 @@ def private_traffic(counts: KernelCounts) -> Iterator[tuple[Traffic, tuple[int, 
             if in_private_memory(site) and site.access is access
         )
         if positions:
-            yield _traffic([counts.sites[at] for at in positions], access, counts.groups), positions
+            yield _traffic([counts.sites[at] for at in positions], access, counts), positions
 
 
-def _traffic(sites: list[AccessSite], access: Access, groups: int) -> Traffic:
+def _traffic(sites: list[AccessSite], access: Access, counts: KernelCounts) -> Traffic:
     sectors = sum(site.sectors.value for site in sites)
     by_variable: dict[str, float] = {}
     for site in sites:
         largest = by_variable.get(site.memory, 0.0)
         by_variable[site.memory] = max(largest, site.footprint.group_sectors)
-    different = min(sum(by_variable.values()) * groups, sectors)
+    different = min(sum(by_variable.values()) * counts.groups, sectors)
+    requests = sum(site.requests.value for site in sites)
+    first = sectors * min(counts.warps * len(sites) / max(requests, 1e-9), 1.0)
     return Traffic(
         memory=PRIVATE_MEMORY,
         access=access,
-        requests=sum(site.requests.value for site in sites),
+        requests=requests,
         sectors=sectors,
         lines=sum(site.lines.value for site in sites),
         group_sectors=different,
@@ -53,10 +55,10 @@ def _traffic(sites: list[AccessSite], access: Access, groups: int) -> Traffic:
         scattered_sectors=0.0,
         partial_sectors=sum(site.partial_sectors for site in sites),
         step_sectors=sectors,
-        first_sectors=sectors,
+        first_sectors=first,
+        arriving_sectors=(sectors - first) * min(moving_share(sites), 1.0),
         steps=max((site.requests.value for site in sites), default=0.0),
-        step_lines=sum(site.lines.value for site in sites)
-        / max(sum(site.requests.value for site in sites), 1e-9),
+        step_lines=sum(site.lines.value for site in sites) / max(requests, 1e-9),
         moving_share=moving_share(sites),
         fresh_shares=(1.0, 1.0, 1.0),
         contention=1.0,

@@ -47,7 +47,8 @@ _MAX_WHOLE_SIZE: Final = 420.0
 _MAX_PARTIAL_SIZE: Final = 200.0
 """Sizes of all copies up to which NVIDIA's compiler unrolls a loop wholly, and by 4 or 2.
 
-Found in the PTX of 416 loops (`benchmarks/loop_sizes.py`), of which these sizes give 404 as they are.
+Found in the PTX of 416 loops (`benchmarks/loop_sizes.py`), of which these sizes give 404 as they are, if
+more than four copies of a known number of trips count as four.
 """
 _MORE_FOR_PRIVATE: Final = 4
 """Times the size that a compiler unrolls wholly if the body accesses private variables."""
@@ -239,7 +240,8 @@ class _Unrolling:
         if is_in_step or not evolution.has_known_step():
             return None
         copies = 1 if is_kept else self._copies(evolution)
-        if has_inner and (waits or machine.has_item_loops or copies == 1):
+        is_long = copies == 1 and not is_kept
+        if has_inner and (waits or machine.has_item_loops or is_long):
             return None
         return UnrolledLoop.of(kernel, evolution, copies, is_whole=False)
 

@@ -81,6 +81,7 @@ def _coalesced(site: AccessSite, machine: Machine) -> AccessSite:
         moving_requests=requests if site.access is Access.READ else site.moving_requests,
         step_share=1.0,
         fresh_shares=(1.0, 1.0, 1.0),
+        arriving_share=1.0,
         pattern=Pattern.CONTIGUOUS,
         stride_bytes=site.access_bytes,
     )

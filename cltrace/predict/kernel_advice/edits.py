@@ -39,6 +39,7 @@ def _region(
         sectors=sectors,
         footprint=_scaled(region.footprint, share),
         window_sectors=max(window, min(before * share, sectors)),
+        returns=max(region.returns * sectors / max(region.sectors, 1e-9), 1.0),
     )
 
 

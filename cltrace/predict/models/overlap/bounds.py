@@ -67,6 +67,7 @@ def _region(region: SharedSectors, share: float) -> SharedSectors:
     footprint = replace(
         region.footprint,
         group_sectors=region.footprint.group_sectors * share,
+        wave_sectors=region.footprint.wave_sectors * share,
         launch_sectors=min(different, max(region.memory_sectors, region.footprint.launch_sectors)),
     )
     return replace(

@@ -84,7 +84,7 @@ def returning_share(kept: KeptParts, costs: Constants) -> float:
 
     The cache holds what other launches touch at the same time as well.
     """
-    traffic = kept.demand.traffic
+    traffic = [region for region in kept.demand.traffic if region.granule_bytes]
     launch = sum(region.launch_sectors for region in traffic)
     wave = sum(min(region.wave_sectors, region.launch_sectors) for region in traffic)
     size = CacheSize(costs["l2 size"], costs["l2 sharpness"])
