@@ -129,7 +129,7 @@ __kernel void k(__global const int *a, __global const float4 *b, __global float 
     [
         ("", 8),
         (
-            " ".join(f"v = fma(v, read.y, sin(read.{m} * {n}));" for n in range(9) for m in "xyzw"),
+            " ".join(f"v = fma(v, read.{m}, {n}.5f);" for n in range(8) for m in "xyzw"),
             1,
         ),
     ],
