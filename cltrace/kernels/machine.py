@@ -22,9 +22,9 @@ class Machine:
     *wave* is the set of work-groups resident at a time on `compute_units` units; each unit is limited
     to `resident_groups`, `resident_items`, `local_bytes` of local memory and `registers` of 32 bits,
     which are allocated per warp in multiples of `register_step` per lane. All units share a cache of
-    `shared_cache_bytes`. The device's compiler unrolls innermost loops by `unrolled_trips`, and fully
-    if they have at most `full_unroll_trips` known trips. If there are `item_loops`, as on a CPU, the
-    work-items of a group run as trips of a loop, with ids as its counters.
+    `shared_cache_bytes`. The device's compiler unrolls innermost loops by `unrolled_trips` at most. If
+    there are `item_loops`, as on a CPU, the work-items of a group run as trips of a loop, with ids as its
+    counters, and loops of at most `full_unroll_trips` known trips are unrolled wholly.
     """
 
     warp_width: int = 32

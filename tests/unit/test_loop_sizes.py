@@ -68,6 +68,16 @@ def test_a_loop_is_unrolled_wholly_as_far_as_its_copies_are_short() -> None:
     assert copies[name_of("loads", 32, 8)] == 4
 
 
+def test_known_trips_have_copies_that_leave_none_over() -> None:
+    """As in the driver's PTX of loops of 50 trips, whose bodies have 5 to 40 elements."""
+    source = "kernel void f(global float *y, float x) {{ for (int k = 0; k < {}; k++) {{ {} }} }}"
+    body = "".join(f"y[0] = y[0] * x + {at}.5f;" for at in range(10))
+    for trips, copies in ((48, 4), (50, 2), (51, 4)):
+        module = parse(source.format(trips, body)).module(CodeForm.OPTIMISED)
+        (loop,) = find_unrolled_loops(prepare_kernel(module, "f"), NVIDIA).values()
+        assert loop.trips == copies
+
+
 def test_a_processor_s_compiler_looks_at_the_trips_alone() -> None:
     copies = found("loads", Machine.of_cpu(16))
     assert copies[name_of("loads", 32, 64)] == 32

@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cltrace.kernels.counts.access_order import WarpOrder
 from cltrace.kernels.counts.similar_accesses import SimilarAccesses
 from cltrace.kernels.counts.transactions import Transactions
 
@@ -40,8 +41,8 @@ class ArrivingSectors:
         if not len(rows):
             self._last = (_NONE, _NONE)
             return
-        ranks = _ranks(similar.warps)[rows] + 1
-        self._compare(similar.warps[rows], sectors, ranks)
+        warps = similar.warps
+        self._compare(warps[rows], sectors, _ranks(warps)[rows] + 1)
 
     def _compare(
         self, warps: NDArray[np.int64], sectors: NDArray[np.int64], ranks: NDArray[np.int64]
@@ -71,10 +72,8 @@ class ArrivingSectors:
 
 def _ranks(warps: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how many accesses of the same warp come before each; `warps` are those of accesses."""
-    order = np.argsort(warps, kind="stable")
-    ordered = warps[order]
-    begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    first = np.flatnonzero(begins)
+    order = WarpOrder.of(warps)
+    numbers = np.arange(len(warps))
     ranks = np.empty(len(warps), np.int64)
-    ranks[order] = np.arange(len(warps)) - np.repeat(first, np.diff(np.append(first, len(warps))))
+    ranks[order.order] = numbers - np.repeat(order.begins, np.diff(order.begins, append=len(warps)))
     return ranks

@@ -239,7 +239,7 @@ class _Unrolling:
             return replace(whole, constants=constant.values, powers=constant.powers)
         if is_in_step or not evolution.has_known_step():
             return None
-        copies = 1 if is_kept else self._copies(evolution)
+        copies = 1 if is_kept else self._copies(evolution, trips)
         is_long = copies == 1 and not is_kept
         if has_inner and (waits or machine.has_item_loops or is_long):
             return None
@@ -260,14 +260,18 @@ class _Unrolling:
         limit = _MAX_WHOLE_SIZE * (_MORE_FOR_PRIVATE if is_private else 1)
         return trips * max(self._sizes.of_known_trip(evolution), 1.0) <= limit
 
-    def _copies(self, evolution: LoopEvolution) -> int:
-        """Return the trips by which a loop is unrolled that is not unrolled wholly."""
+    def _copies(self, evolution: LoopEvolution, trips: int | None) -> int:
+        """Return the trips by which a loop is unrolled that is not unrolled wholly.
+
+        Of known trips, none are left over if that is possible: 50 have two copies.
+        """
         copies = self._machine.unrolled_trips
         if self._machine.has_item_loops:
             return copies
         while copies > 1 and copies * self._sizes.of_trip(evolution) > _MAX_PARTIAL_SIZE:
             copies //= 2
-        return copies
+        without_rest = math.gcd(copies, trips or copies)
+        return without_rest if without_rest > 1 else copies
 
 
 def _reads_far(evolution: LoopEvolution) -> bool:

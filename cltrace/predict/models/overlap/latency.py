@@ -58,18 +58,16 @@ def _read_latencies(kept: KeptParts, costs: Constants) -> Sequence[float]:
     for reads in demand.reads:
         for position in reads.traffic:
             rounds[position] += reads.per_warp
-    shares = [
-        _shared_share(region, count, demand, sectors, lost) if count else 0.0
-        for region, count, sectors, lost in zip(
-            demand.traffic, rounds, misses.sectors, misses.lost_shares, strict=True
-        )
-    ]
     return [
-        _read_latency(share, costs, _memory_share(region, sectors, missing, lost_again))
+        _read_latency(
+            _shared_share(region, count, demand, sectors, lost),
+            _memory_share(region, sectors, missing, lost_again),
+            costs,
+        )
         if count
         else 0.0
-        for region, count, share, sectors in zip(
-            demand.traffic, rounds, shares, misses.sectors, strict=True
+        for region, count, sectors, lost in zip(
+            demand.traffic, rounds, misses.sectors, misses.lost_shares, strict=True
         )
     ]
 
@@ -94,16 +92,15 @@ def _spread(together: float) -> float:
     return 1.0 + _FURTHER_READ * (min(max(together, 1.0), _MAX_TOGETHER) - 1.0)
 
 
-def _read_latency(shared: float, costs: Constants, missing: float) -> float:
+def _read_latency(shared: float, missing: float, costs: Constants) -> float:
     """Return the latency of a read, in ns.
 
     `shared` is the share of waits for the shared cache, `missing` that of these which are for memory.
     """
-    memory = shared * missing
     return (
         costs["wait l1"]
         + shared * (costs["wait l2"] - costs["wait l1"])
-        + memory * (costs["wait memory"] - costs["wait l2"])
+        + shared * missing * (costs["wait memory"] - costs["wait l2"])
     )
 
 
