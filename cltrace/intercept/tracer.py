@@ -295,18 +295,18 @@ def _note_other_libraries(recorder: Recorder) -> None:
 def _content_capture(recorder: Recorder, writer: SpoolWriter) -> ContentCapture | None:
     settings, numbers = recorder.settings, recorder.memory.numbers
     budget_bytes = settings.capture_bytes
+
+    def note(message: str) -> None:
+        recorder.note(Severity.WARNING, "contents-not-captured", message)
+
     if settings.inside_kernel:
-
-        def note(message: str) -> None:
-            recorder.note(Severity.WARNING, "contents-not-captured", message)
-
         return LaunchContents(
             *(recorder.sink, writer, numbers, recorder.clock, note),
             *(settings.inside_kernel, settings.inside_launch, recorder.memory.svm_bytes),
         )
     if not budget_bytes:
         return None
-    return HostWriteCapture(recorder.sink, writer, numbers, budget_bytes, recorder.clock)
+    return HostWriteCapture(recorder.sink, writer, numbers, budget_bytes, recorder.clock, note)
 
 
 def _release_slots(directory: Path) -> tuple[ReleaseSlots | None, str]:

@@ -53,7 +53,7 @@ class Settings:
     max_commands: int | None = None
     measure_overhead: bool = False
     capture_bytes: int = 0
-    """Upper limit of the captured, host-written buffer contents per process; 0 captures none."""
+    """Limit on captured, host-written buffer contents per process, beside small ones; 0 captures none."""
     inside_kernel: str = ""
     """Glob of the kernel whose launch has its buffers captured before it runs; empty for none."""
     inside_launch: int = 1

@@ -31,6 +31,25 @@ class Opened:
 Open = Callable[..., Opened]
 
 
+def double_click(page: "Page", x: float, y: float) -> None:
+    """Double-click at a point of the page.
+
+    WebDriver BiDi sends each press in a command of its own, of which Firefox makes two single clicks:
+    there, the event that follows two clicks of a person is sent to the same element.
+    """
+    page.mouse.dblclick(x, y)
+    browser = page.context.browser
+    if browser is not None and browser.browser_type.name == "firefox":
+        page.evaluate(
+            """([clientX, clientY]) => {
+                const about = {clientX, clientY, detail: 2, bubbles: true, cancelable: true};
+                const target = document.elementFromPoint(clientX, clientY);
+                target.dispatchEvent(new MouseEvent("dblclick", about));
+            }""",
+            [x, y],
+        )
+
+
 def drag(page: "Page", box: Any, begin: float, end: float) -> None:
     """Drag over a plot, from one part of its width to another."""
     height = box["y"] + box["height"] / 2

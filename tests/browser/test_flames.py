@@ -55,6 +55,7 @@ def test_both_graphs_have_the_times_of_the_trace(stacks: Opened, mixed_trace: Pa
     assert any(text.startswith("<module>  ") for text in frame_texts(stacks.page))
 
 
+@pytest.mark.firefox
 def test_a_click_enlarges_and_the_button_shows_all(stacks: Opened) -> None:
     page = stacks.page
     before = frame_texts(page)
@@ -65,6 +66,7 @@ def test_a_click_enlarges_and_the_button_shows_all(stacks: Opened) -> None:
     assert frame_texts(page) == before
 
 
+@pytest.mark.firefox
 def test_keys_step_through_callers_and_what_they_call(stacks: Opened) -> None:
     page = stacks.page
     page.locator("#panel-stacks .flame").first.focus()
@@ -100,6 +102,7 @@ def test_colours_follow_the_scheme(stacks: Opened) -> None:
     assert len(found) == 2
 
 
+@pytest.mark.firefox
 @pytest.mark.parametrize("width", [800, 1280])
 def test_nothing_is_cut(stacks: Opened, width: int) -> None:
     page = stacks.page

@@ -90,6 +90,7 @@ def test_the_tree_shows_who_takes_each_outcome(open_text: OpenText, dark: str) -
     assert "of 1\u202f024" in trip.locator(".amount").inner_text()
 
 
+@pytest.mark.firefox
 def test_the_tree_is_walked_by_keys(open_text: OpenText) -> None:
     page = open_events(open_text, record_sum("sum_by_stride", 64)).page
     page.locator("#tree [tabindex='0']").focus()

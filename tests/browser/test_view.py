@@ -6,7 +6,7 @@ import pytest
 
 import cltrace
 from cltrace.report.page.trace_page import PageOptions
-from tests.browser.pages import Open, Opened, drag
+from tests.browser.pages import Open, Opened, double_click, drag
 
 pytestmark = [pytest.mark.browser, pytest.mark.opencl]
 
@@ -75,6 +75,7 @@ def test_keys_zoom_and_move(open_page: Open) -> None:
     assert span_of(opened) == pytest.approx(whole)
 
 
+@pytest.mark.firefox
 def test_wheel_drag_strip_and_double_click_zoom(open_page: Open) -> None:
     opened = open_page()
     page = opened.page
@@ -87,7 +88,7 @@ def test_wheel_drag_strip_and_double_click_zoom(open_page: Open) -> None:
     page.keyboard.up("Control")
     page.wait_for_timeout(100)
     assert span_of(opened) < whole / 2
-    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] - 3)
+    double_click(page, box["x"] + box["width"] / 2, box["y"] + box["height"] - 3)
     assert span_of(opened) == pytest.approx(whole)
     page.keyboard.down("Shift")
     drag(page, box, 0.5, 0.75)
@@ -134,6 +135,7 @@ def test_a_click_selects_and_buttons_lead_on(open_page: Open) -> None:
     assert "Click a slice" in page.inner_text("#detail")
 
 
+@pytest.mark.firefox
 def test_keys_walk_along_and_across_rows(open_page: Open) -> None:
     opened = open_page()
     page = opened.page

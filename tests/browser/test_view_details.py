@@ -37,6 +37,7 @@ def test_an_exact_name_finds_no_other(open_page: Open) -> None:
     assert opened.number("[cltrace.find('\"clEnqueue\"'), cltrace.search.count][1]") == 0
 
 
+@pytest.mark.firefox
 def test_what_is_found_is_painted_however_narrow(open_page: Open) -> None:
     """Thousands of slices in a pixel: the one that is searched for is the one that is shown."""
     opened = open_page()
@@ -169,6 +170,7 @@ def test_a_transfer_has_its_rate(open_page: Open) -> None:
     assert abs(float(value) * scale / (size * 1e9 / duration) - 1) < 0.006
 
 
+@pytest.mark.firefox
 @pytest.mark.parametrize("width", [1280, 800])
 def test_no_table_goes_beyond_the_window(open_page: Open, width: int) -> None:
     opened = open_page()

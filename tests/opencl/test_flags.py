@@ -308,6 +308,33 @@ def test_captures_what_the_host_wrote(traced: Traced) -> None:
     assert small.rows("SELECT count(*) FROM v_content") == [(0,)]
 
 
+def test_captured_contents_leave_room_for_small_buffers(traced: Traced) -> None:
+    code = HEAD + (
+        "ends = cl.Buffer(context, flags.READ_WRITE, 4096)\n"
+        "cl.enqueue_copy(queue, ends, np.full(1 << 10, 7, np.int32))\n"
+        "for _ in range(5):\n"
+        "    other = cl.Buffer(context, flags.READ_WRITE, 1 << 20)\n"
+        "    cl.enqueue_copy(queue, other, np.full(1 << 18, _, np.int32))\n"
+        "    greenish(queue, (64,), None, other)\n"
+        "red(queue, (64,), None, ends); queue.finish()\n"
+    )
+    trace = traced(code, flags=["--capture-buffers", "2"], code=True)
+    sizes = dict(
+        trace.rows(
+            "SELECT l.kernel, max(c.size_bytes) FROM v_content c "
+            "JOIN v_launch l ON l.launch_id = c.launch_id GROUP BY 1"
+        )
+    )
+    assert sizes == {"red": 4096, "greenish": 1 << 20}
+    noted = trace.rows("SELECT message FROM v_diagnostic WHERE code = 'contents-not-captured'")
+    assert noted == [
+        (
+            "not all contents of buffers are recorded: 1,048,576 bytes were the first beyond "
+            "--capture-buffers 2",
+        )
+    ]
+
+
 def test_the_file_opens_with_other_tools(traced: Traced) -> None:
     trace = traced(THREE, code=True)
     with sqlite3.connect(trace.path) as database:

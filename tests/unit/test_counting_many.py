@@ -21,6 +21,7 @@ from cltrace.kernels.compiler.cache import DiskCache
 from cltrace.kernels.compiler.clang import find_clang
 from cltrace.kernels.counts.stored_counts import decode_counts, encode_counts
 from cltrace.kernels.counts.traced_launches import TracedLaunch, TracedProgram
+from cltrace.kernels.launches import tasks
 from cltrace.kernels.launches.counter import TracedLaunchCounter
 from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.kernels.limits import check_cpu_limit, limit_cpu
@@ -109,6 +110,25 @@ def test_processes_count_what_one_process_counts(tmp_path: Path) -> None:
     kept = TracedLaunchCounter(Machine(), CountingSettings(tmp_path))
     assert all(kept.is_counted(one) for one in launches())
     assert outcomes(kept) == alone
+
+
+def test_a_defect_with_one_kernel_spares_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = tasks.count
+
+    def fails(program: object, kernel: str, *launch: object, **options: object) -> KernelCounts:
+        if kernel == "pick":
+            raise IndexError("no such entry")
+        return plain(program, kernel, *launch, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tasks, "count", fails)
+    failed = outcomes(TracedLaunchCounter(Machine(), CountingSettings(tmp_path)))
+    assert failed[0] == "internal error: IndexError: no such entry"
+    assert failed[6].startswith("KernelCounts(")
+    monkeypatch.undo()
+    again = outcomes(TracedLaunchCounter(Machine(), CountingSettings(tmp_path)))
+    assert again[0].startswith("KernelCounts(")
 
 
 def test_each_code_form_is_counted_and_kept_by_itself(tmp_path: Path) -> None:

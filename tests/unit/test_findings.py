@@ -121,6 +121,26 @@ def test_gains_of_the_same_waits_do_not_add_up() -> None:
     assert found.together.expected_ns == first.expected_ns
 
 
+def test_what_a_limit_leaves_out_of_one_gain_may_be_the_gain_of_another() -> None:
+    waits = np.arange(ROUNDS - 1)
+    limit_ns = 150 * US
+    limited = replace(without_waits(waits, "app.py:4"), limit_ns=limit_ns)
+    found = find_gains([without_waits(waits), limited], replay(), GPU)
+    first, second = (finding.gain for finding in found.findings)
+    assert first is not None
+    assert second is not None
+    assert found.together is not None
+    assert second.expected_ns == limit_ns < first.expected_ns
+    assert found.together.expected_ns == first.expected_ns
+    assert found.together.low_ns >= first.low_ns
+    halves = [
+        replace(without_waits(waits[at::2], f"app.py:{at}"), limit_ns=limit_ns) for at in range(2)
+    ]
+    limited_all = find_gains(halves, replay(), GPU).together
+    assert limited_all is not None
+    assert limited_all.expected_ns == 2 * limit_ns
+
+
 def test_places_of_little_gain_are_one_finding() -> None:
     parts = [without_waits(np.array([at]), f"app.py:{at}") for at in range(40)]
     found = find_gains(parts, replay(), GPU)

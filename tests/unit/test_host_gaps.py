@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cltrace.timeline.advice import Evidence
+from cltrace.timeline.advice import Evidence, advise
 from cltrace.timeline.advice.gains import find_gains
 from cltrace.timeline.advice.host_gaps import host_gaps
 from cltrace.timeline.advice.model import Place, Proposal
@@ -152,3 +152,9 @@ def test_a_wait_for_kernels_is_left_to_its_own_rule() -> None:
         runs.append(Run(begin * US, (begin + 10) * US, (begin + 110) * US))
         calls.append(Call((begin + 20) * US, (begin + 115) * US, queue=1, site=2))
     assert not host_gaps(evidence_of(runs, calls, places=PLACES))
+
+
+def test_a_run_with_calls_and_no_command_has_no_gap() -> None:
+    evidence = evidence_of([], [Call(1000 * US * at, 1000 * US * at + 1, 1) for at in range(STEPS)])
+    assert not host_gaps(evidence)
+    assert not advise(evidence).findings

@@ -158,7 +158,8 @@ def _add_contents(group: argparse._ArgumentGroup) -> None:
         metavar="MIB",
         type=parse_natural,
         default=0,
-        help="record the contents of host-written buffers, up to MIB MiB (default 0: off)",
+        help="record the contents of host-written buffers: up to MIB MiB, and small ones beside "
+        "(default 0: off)",
     )
     group.add_argument(
         "--inside",

@@ -1,15 +1,14 @@
 """Capture of buffer contents: the host's last write to a buffer that a new launch configuration uses."""
 
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from cltrace.events.apis import Api
 from cltrace.events.records import Content
 from cltrace.intercept.hooks.call_hook import HookedCall
 from cltrace.intercept.hooks.circumstances import MAX_KEYS
+from cltrace.intercept.hooks.content_rooms import ContentRooms, Copy
 from cltrace.intercept.sink import Sink
 from cltrace.spool.writer import SpoolWriter
 
@@ -37,14 +36,10 @@ class ContentCapture(Protocol):
         """Take note of a launch with these memory objects among its arguments."""
 
 
-@dataclass(slots=True)
-class _Copy:
-    data: bytearray
-    written_host_ns: int
-
-
 class HostWriteCapture:
     """Content capture by copies of host-written buffers: at most `budget_bytes`, and as many stored.
+
+    Small buffers have room beside it. `note` takes the reason why contents are left out, once.
 
     A copy is made when the host writes a whole buffer, or creates it from host data. The copy follows
     the host's later writes. The first launch with some arguments in a circumstance stores the copies of
@@ -59,6 +54,7 @@ class HostWriteCapture:
         numbers: Mapping[int, int],
         budget_bytes: int,
         clock: Callable[[], int],
+        note: Callable[[str], None],
     ) -> None:
         # It loads OpenSSL, 5 MiB of a program's addresses, and few recordings capture contents.
         from hashlib import sha256  # noqa: PLC0415
@@ -70,22 +66,20 @@ class HostWriteCapture:
         self._writer = writer
         self._budget_bytes = budget_bytes
         self._clock = clock
-        self._copies: OrderedDict[int, _Copy] = OrderedDict()
-        self._copied_bytes = 0
+        self._note = note
+        self._is_complete = True
+        self._copies = ContentRooms(budget_bytes)
         self._parents: dict[int, int] = {}
         self._stored: dict[str, tuple[int, int]] = {}
-        self._stored_bytes = 0
 
     def buffer_initialised(self, buffer_id: int, data: Any) -> None:
         """Copy the data of a whole buffer that the host fills."""
-        self._drop(buffer_id)
         view = memoryview(data)
         if view.nbytes > self._budget_bytes:
-            return
-        self._copies[buffer_id] = _Copy(bytearray(view.tobytes()), self._clock())
-        self._copied_bytes += view.nbytes
-        while self._copied_bytes > self._budget_bytes:
-            self._drop(next(iter(self._copies)))
+            self._copies.drop(buffer_id)
+            self._note_omission(view.nbytes)
+        elif not self._copies.put(buffer_id, Copy(bytearray(view.tobytes()), self._clock())):
+            self._note_omission(view.nbytes)
 
     def sub_buffer_created(self, sub_buffer_id: int, parent_id: int) -> None:
         """Note which buffer a sub-buffer is a part of."""
@@ -100,11 +94,10 @@ class HostWriteCapture:
             return
         self._drop_overlapping(buffer_id)
         if api is not Api.clEnqueueWriteBuffer:
-            self._drop(buffer_id)
+            self._copies.drop(buffer_id)
         elif offset_bytes == 0 and size_bytes == call.argument(1, "mem").size:
             self.buffer_initialised(buffer_id, call.argument(2, "hostbuf"))
-        elif buffer_id in self._copies:
-            copy = self._copies[buffer_id]
+        elif (copy := self._copies.get(buffer_id)) is not None:
             end = offset_bytes + size_bytes
             copy.data[offset_bytes:end] = memoryview(call.argument(2, "hostbuf")).tobytes()
             copy.written_host_ns = self._clock()
@@ -140,22 +133,25 @@ class HostWriteCapture:
                 )
 
     def _store(self, digest: str, data: bytearray) -> tuple[int, int] | None:
-        if self._stored_bytes + len(data) > self._budget_bytes:
+        if not self._copies.reserve(len(data)):
+            self._note_omission(len(data))
             return None
         stored = zlib.compress(data, _ZLIB_LEVEL)
-        self._stored_bytes += len(data)
         self._stored[digest] = place = (self._writer.content(stored), len(stored))
         return place
+
+    def _note_omission(self, size_bytes: int) -> None:
+        if self._is_complete:
+            self._is_complete = False
+            self._note(
+                f"not all contents of buffers are recorded: {size_bytes:,} bytes were the first beyond "
+                f"--capture-buffers {self._budget_bytes >> 20}"
+            )
 
     def _drop_overlapping(self, buffer_id: int) -> None:
         """Drop the copies of the buffer's parent and of all other parts of that parent."""
         parents = self._parents
         parent = parents.get(buffer_id, buffer_id)
-        for other in [key for key in self._copies if parents.get(key, key) == parent]:
-            if other != buffer_id:
-                self._drop(other)
-
-    def _drop(self, buffer_id: int) -> None:
-        dropped = self._copies.pop(buffer_id, None)
-        if dropped is not None:
-            self._copied_bytes -= len(dropped.data)
+        for other in self._copies.buffer_ids():
+            if other != buffer_id and parents.get(other, other) == parent:
+                self._copies.drop(other)

@@ -15,6 +15,7 @@ from cltrace.kernels.counts.scenarios import (
 from cltrace.kernels.counts.unknown_branches import find_entry_condition, find_exits
 from cltrace.kernels.counts.unknowns import Unknowns
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.flow.rare_conditions import RARE_SHARE_INVERSE
 from cltrace.kernels.ir.instructions import Select
 from cltrace.kernels.ir.types import PRIVATE
 
@@ -51,10 +52,8 @@ def describe_assumptions(
                 meaning += ", or all that the loop has if these are fewer"
         else:
             what = "the branch depends on unknown contents"
-            group = _group(unknowns.shared_blocks.get(block), group_items) or "lane"
-            meaning = (
-                f"half of the {group}s in each direction, between none and all in the longer one"
-            )
+            group = _group(unknowns.shared_blocks.get(block), group_items)
+            meaning = _describe_branch(group, is_rare=block in unknowns.rare_targets)
         entries.setdefault((str(place), what), Assumption(place, what, meaning))
     return tuple(sorted(entries.values(), key=lambda item: (item.place.file, item.place.line)))
 
@@ -64,6 +63,17 @@ def _group(neighbours: int | None, group_items: int) -> str:
     if neighbours is None:
         return ""
     return "work-group" if neighbours == group_items else "row"
+
+
+def _describe_branch(group: str, *, is_rare: bool) -> str:
+    if is_rare:
+        return (
+            f"one {group or 'warp'} in {RARE_SHARE_INVERSE} in the rarer direction, between none and all "
+            f"{group or 'lane'}s in the longer one"
+        )
+    return (
+        f"half of the {group or 'lane'}s in each direction, between none and all in the longer one"
+    )
 
 
 def _describe_address(*, group: str, is_private: bool, is_image: bool) -> str:

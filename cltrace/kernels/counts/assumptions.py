@@ -17,9 +17,10 @@ from cltrace.kernels.execute.lanes import Lanes
 from cltrace.kernels.execute.memory import SHIFT, Memory
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.execute.state import Frame
+from cltrace.kernels.flow.rare_conditions import RARE_SHARE_INVERSE
 from cltrace.kernels.ir.instructions import Access, Branch, Switch
 from cltrace.kernels.ir.types import PRIVATE
-from cltrace.kernels.values import Array, Value, broadcast
+from cltrace.kernels.values import Array, Value
 
 _RUN_LANES: Final = 8
 """Lanes of a run: those of a warp that a partition into four parts moves together."""
@@ -176,9 +177,8 @@ class ScenarioRedirection:
         visit = self._visits[-1 - block] = self._visits.get(-1 - block, 0) + 1
         num_targets = len(terminator.cases) + 1 if isinstance(terminator, Switch) else 2
         if self._scenario.branches is BranchAssumption.BOTH:
-            deciders = self._linear_ids(lanes) // self._unknowns.shared_blocks.get(block, 1)
-            hashed = _hash(deciders * 31 + np.int64(block * 7919 + visit))
-            targets = (hashed % np.uint64(num_targets)).astype(np.int64)
+            items, width = self._linear_ids(lanes), lanes.grid.warp_width
+            targets = _targets_of_both(self._unknowns, block, visit, num_targets, items, width)
         else:
             targets = np.full(lanes.count, self._directed_target(block, num_targets), np.int64)
         return targets if isinstance(terminator, Switch) else targets != 0
@@ -250,7 +250,7 @@ class ScenarioRedirection:
         if len(exits) == 2 and isinstance(self._prepared.blocks[block].terminator, Branch):
             return leaves == bool(exits[1])
         exit_target, loop_target = int(np.argmax(exits)), int(np.argmin(exits))
-        return np.where(leaves, exit_target, broadcast(loop_target, lanes.count))
+        return np.where(leaves, exit_target, loop_target)
 
 
 def _overwriting_sites(kernel: PreparedKernel) -> frozenset[int]:
@@ -272,6 +272,27 @@ def _draw(number: NDArray[np.int64], visit: int, positions: int) -> NDArray[np.i
     """Return a random position for each number, another one at each visit."""
     hashed = _hash(number + np.int64(visit) * np.int64(0x632BE5AB)) % np.uint64(positions)
     return hashed.astype(np.int64)
+
+
+def _targets_of_both(
+    unknowns: Unknowns,
+    block: int,
+    visit: int,
+    num_targets: int,
+    items: NDArray[np.int64],
+    warp_width: int,
+) -> NDArray[np.int64]:
+    """Return targets that are drawn for each work-item, or for neighbours that branch together.
+
+    A rare target is drawn for whole warps, as equal values lie together.
+    """
+    neighbours = unknowns.shared_blocks.get(block, 1)
+    rare = unknowns.rare_targets.get(block)
+    if rare is not None:
+        neighbours, num_targets = max(neighbours, warp_width), RARE_SHARE_INVERSE
+    hashed = _hash(items // neighbours * 31 + np.int64(block * 7919 + visit))
+    targets = (hashed % np.uint64(num_targets)).astype(np.int64)
+    return targets if rare is None else np.where(targets == 0, rare, 1 - rare)
 
 
 def _hash(value: NDArray[np.int64]) -> NDArray[np.uint64]:

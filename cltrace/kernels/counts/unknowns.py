@@ -14,6 +14,7 @@ from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
 from cltrace.kernels.flow.group_values import LaneValues
 from cltrace.kernels.flow.id_quotients import find_id_quotients
 from cltrace.kernels.flow.known_conditions import KnownParts, find_known_parts
+from cltrace.kernels.flow.rare_conditions import find_rare_targets
 from cltrace.kernels.ir.instructions import Select
 from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.ir.uses import operands_of
@@ -30,6 +31,8 @@ class Unknowns:
         blocks: blocks that end in an unknown branch.
         selects: slots of values that an unknown condition selects.
         known_parts: what is known of the conditions of unknown branches, by block.
+        rare_targets: by block of `blocks` whose branch rarely goes to one of its targets, the number of
+            this target.
         shared_sites: by site of `sites` whose addresses differ by known distances between neighbouring
             work-items, the number of these: those of a work-group, or of its rows.
         shared_blocks: the same by block of `blocks` whose branch neighbours take together.
@@ -43,6 +46,7 @@ class Unknowns:
     blocks: frozenset[int]
     selects: frozenset[int]
     known_parts: Mapping[int, KnownParts]
+    rare_targets: Mapping[int, int]
     shared_sites: Mapping[int, int]
     shared_blocks: Mapping[int, int]
     shared_selects: Mapping[int, int]
@@ -69,6 +73,7 @@ def find_unknowns(
         blocks=taint.blocks,
         selects=taint.selects,
         known_parts=find_known_parts(kernel.function, kernel.graph, taint),
+        rare_targets=find_rare_targets(kernel.function, taint.blocks),
         shared_sites={
             site.number: count
             for count, lanes in neighbours

@@ -6,6 +6,7 @@ sizes, every argument with its contents, the machine, the compiler, numpy, and t
 
 import hashlib
 import json
+import logging
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -93,13 +94,16 @@ class KernelInputs:
         return self.slice
 
 
-def failed(error: KernelError | MemoryError | RecursionError) -> tuple[str, str]:
-    """Return name and message of an error."""
+def failed(error: Exception) -> tuple[str, str]:
+    """Return name and message of an error. Those that no kernel should raise are logged."""
+    if isinstance(error, KernelError):
+        return type(error).__name__, str(error)
     if isinstance(error, MemoryError):
         return KernelError.__name__, "counting takes more memory than there is"
     if isinstance(error, RecursionError):
         return KernelError.__name__, DEPTH_MESSAGE
-    return type(error).__name__, str(error)
+    logging.getLogger(__name__).debug("internal error", exc_info=error)
+    return KernelError.__name__, f"internal error: {type(error).__name__}: {error}"
 
 
 class CountStore:

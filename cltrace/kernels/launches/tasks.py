@@ -128,7 +128,7 @@ class TaskRunner:
                     inputs = KernelInputs(analysis.slice_inputs)
             else:
                 inputs = KernelInputs(None, KernelError.__name__, _NO_KERNEL)
-        except (KernelError, MemoryError, RecursionError) as error:
+        except Exception as error:  # noqa: BLE001 - a defect with one kernel spares the others
             inputs = KernelInputs(None, *failed(error))
             if not _is_lasting(error):
                 return inputs
@@ -149,7 +149,7 @@ class TaskRunner:
                 outcome = Outcome(counts=_count_form(task, self.program(task.program)))
         except KernelLimitError as error:
             outcome = Outcome("", *failed(error), cpu_s=task.cpu_s)
-        except (KernelError, MemoryError) as error:
+        except Exception as error:  # noqa: BLE001 - a defect with one launch spares the others
             outcome = Outcome("", *failed(error))
             if not _is_lasting(error):
                 return outcome

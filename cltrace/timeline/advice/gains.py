@@ -45,9 +45,8 @@ def find_gains(
     estimate = _Estimate(replay, devices)
     timed = [proposal for proposal in proposals if proposal.change is not None]
     findings = estimate.findings(timed)
-    changes = [_change(finding.proposal) for finding in findings if finding.gain is not None]
-    together = estimate.gain_of_all(findings, combine(changes)) if findings else None
     findings.sort(key=lambda finding: -finding.gain.expected_ns if finding.gain else 0)
+    together = estimate.gain_of_all(findings) if findings else None
     others = [Finding(proposal=each, gain=None) for each in proposals if each.change is None]
     return Findings((*findings, *others), together, replay.span_ns)
 
@@ -108,6 +107,10 @@ def _limit_together(group: Sequence[Proposal]) -> int | None:
     """Return the limit of several places of a rule; `None` if one of them has none."""
     limits = [each.limit_ns for each in group if each.limit_ns is not None]
     return sum(limits) if len(limits) == len(group) else None
+
+
+def _bounds(gain: Gain) -> tuple[int, int, int]:
+    return gain.low_ns, gain.expected_ns, gain.high_ns
 
 
 class _Estimate:
@@ -178,16 +181,33 @@ class _Estimate:
             return 0
         return max(self._replay.gain_ns(_change(proposal)) - proposal.limit_ns, 0)
 
-    def gain_of_all(self, findings: Sequence[Finding], change: Change) -> Gain:
-        """Return the gain of several findings at once, with the bounds of all of them."""
+    def gain_of_all(self, findings: Sequence[Finding]) -> Gain:
+        """Return the gain of several findings at once, those with the largest gain first.
+
+        It is no less than that of any of them: the program may make that one change alone.
+        """
         gains = [finding.gain for finding in findings if finding.gain is not None]
-        excess = sum(self._excess_ns(finding.proposal) for finding in findings)
-        expected = self._replay.gain_ns(change) - excess
+        least = [max((each[at] for each in map(_bounds, gains)), default=0) for at in range(3)]
+        expected = max(self._joint_gain_ns(findings), least[1])
         total = sum(gain.expected_ns for gain in gains) or 1
-        low = min((gain.low_ns for gain in gains), default=0)
-        low = max(low, round(expected * sum(gain.low_ns for gain in gains) / total))
-        high = round(expected * sum(gain.high_ns for gain in gains) / total)
+        low = max(least[0], round(expected * sum(gain.low_ns for gain in gains) / total))
+        high = max(least[2], round(expected * sum(gain.high_ns for gain in gains) / total))
         return self._bounded(expected, low, high)
+
+    def _joint_gain_ns(self, findings: Sequence[Finding]) -> int:
+        """Return the gain of findings by replay, each with a limit adding no more than that.
+
+        What a replay gains beyond the evidence of one finding may be what another one saves.
+        """
+        proposals = [finding.proposal for finding in findings]
+        changes = [_change(each) for each in proposals if each.limit_ns is None]
+        gain = replayed = self._replay.gain_ns(combine(changes))
+        for limited, limit_ns in ((each, each.limit_ns) for each in proposals):
+            if limit_ns is not None:
+                changes.append(_change(limited))
+                before, replayed = replayed, self._replay.gain_ns(combine(changes))
+                gain += min(replayed - before, limit_ns)
+        return gain
 
     def _bounded(self, expected: float, low: float, high: float) -> Gain:
         """Return a gain between nothing and the run."""

@@ -51,7 +51,9 @@ def host_gaps(evidence: Evidence) -> list[Proposal]:
     long = np.flatnonzero((gaps.idle_ns > MAX_LOOP_NS) & ~_follow_creation(evidence, gaps))
     wait, awaited = _last_waits(evidence)
     is_alone = (awaited != NONE) & (awaited == _last_enqueued(evidence))
-    is_result = is_alone & evidence.activity.commands.is_kind("read", "map")[awaited]
+    # The appended value is that of `NONE`: a run may have no command at all.
+    is_result = np.append(evidence.activity.commands.is_kind("read", "map"), np.False_)[awaited]
+    is_result &= is_alone
     proposals = []
     for loop in gaps_by_lines(evidence, gaps, long):
         before = gaps.event[loop.gaps] - 1

@@ -5,7 +5,7 @@ import { byId } from "./elements.js";
 const MIN_PIXELS = 60;
 const MAX_SHARE = 0.6;
 const STEP_PIXELS = 20;
-const PADDING_PIXELS = 26;
+const PADDING_PIXELS = 36;
 
 /** Let the border be dragged, moved by the arrow keys, and fitted to the longest label by a double click. */
 export function addGutter() {
@@ -25,8 +25,11 @@ export function addGutter() {
     if (gutter.hasPointerCapture(event.pointerId)) resize(event.clientX - stage.getBoundingClientRect().left);
   });
   gutter.addEventListener("dblclick", () => {
-    const longest = [...labels.querySelectorAll(".label span:first-child")].map((label) => label.scrollWidth);
-    resize(Math.max(...longest) + PADDING_PIXELS);
+    // Chromium gives a text in a line no scroll width, a cut text in a block has one beyond its own width.
+    const widths = [...labels.querySelectorAll(".label span:first-child")].map((label) =>
+      Math.max(label.scrollWidth, label.offsetWidth),
+    );
+    resize(Math.max(...widths) + PADDING_PIXELS);
   });
   gutter.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -STEP_PIXELS, ArrowRight: STEP_PIXELS }[event.key];

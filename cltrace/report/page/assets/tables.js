@@ -62,9 +62,20 @@ function makeReachable(table, tableElement, hasRows) {
   });
 }
 
+/** Return the width in pixels of the scrollbars of a panel and of a table in it: 0 where they are drawn over the content. */
+function scrollbarsWidth() {
+  const probe = element("div", {});
+  probe.style.overflow = "scroll";
+  document.body.append(probe);
+  const width = probe.offsetWidth - probe.clientWidth;
+  probe.remove();
+  return 2 * width;
+}
+
 /** Return the width in pixels from which names and places are wrapped, so that the numbers beside them are in view. */
 function maxTextWidth(columnCount) {
-  return Math.max(MIN_TEXT_WIDTH, (columnCount > MAX_WIDE_COLUMNS ? NARROW_TEXT_SHARE : TEXT_SHARE) * innerWidth);
+  const share = columnCount > MAX_WIDE_COLUMNS ? NARROW_TEXT_SHARE : TEXT_SHARE;
+  return Math.max(MIN_TEXT_WIDTH, share * innerWidth - scrollbarsWidth());
 }
 
 /** Return the width in pixels from which sentences are wrapped: most of it where few columns are beside them. */
