@@ -44,7 +44,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A host call: `clFinish` of a queue, or `clWaitForEvents` of commands by their positions."""
+    """A host call: `clFinish` of a queue, `clWaitForEvents` of commands by their positions, or `api`."""
 
     enter: int
     returned: int
@@ -52,6 +52,7 @@ class Call:
     waits_for: tuple[int, ...] = ()
     thread: int = 1
     site: int = 2
+    api: Api | None = None
 
 
 def activity(
@@ -153,7 +154,7 @@ def _calls(calls: Sequence[Call]) -> Calls:
             "process": 1,
             "thread": call.thread,
             "queue": call.queue,
-            "api": int(Api.clWaitForEvents if call.waits_for else Api.clFinish),
+            "api": int(call.api or (Api.clWaitForEvents if call.waits_for else Api.clFinish)),
             "site": call.site,
             "enter_ns": call.enter,
             "return_ns": call.returned,

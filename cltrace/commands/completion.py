@@ -8,8 +8,8 @@ from typing import Final
 import shtab
 
 from cltrace.commands import VERBS
-from cltrace.commands.help import find_pages
 from cltrace.commands.shared.argument_types import add_color_argument
+from cltrace.commands.shared.guide_pages import find_pages
 
 SHELLS: Final = ("bash", "zsh", "fish")
 _FILE_METAVARS: Final = frozenset({"BASE", "FILE", "HEAD", "LOG", "PATH", "PROFILE", "TRACE"})

@@ -4,14 +4,13 @@ import argparse
 import pydoc
 import re
 import sys
-from importlib import resources
 from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 from rich.markdown import Markdown
 
+from cltrace.commands.shared.guide_pages import find_pages
 from cltrace.errors import UsageError
 from cltrace.report.formats.screen_text import ascii_text
 from cltrace.report.formats.terminal import is_ascii_only
@@ -40,17 +39,6 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError(_unknown_topic(arguments.topic, pages))
     _show(text, arguments.color)
     return 0
-
-
-def find_pages() -> dict[str, Traversable]:
-    """Return the pages by topic, from the package's data or, in a checkout, from `docs/`."""
-    root: Traversable = resources.files("cltrace") / "docs"
-    if not root.is_dir():
-        root = Path(__file__).parents[2] / "docs"
-    folders = [folder for folder in (root, root / "guides") if folder.is_dir()]
-    paths = [path for folder in folders for path in folder.iterdir()]
-    pages = {path.name.removesuffix(".md"): path for path in paths if path.name.endswith(".md")}
-    return dict(sorted(pages.items()))
 
 
 def list_topics(pages: dict[str, Traversable]) -> str:

@@ -42,13 +42,15 @@ class Column:
     """Column of a table. `key` names it for machines, with its unit; `header` for people.
 
     `keep` orders columns where there is not room for all: texts with the lowest `keep` are shortened
-    first, then the columns with the lowest `keep` are left out.
+    first, then the columns with the lowest `keep` are left out. `meaning` explains its values in the
+    note below the table, where the column is shown.
     """
 
     key: str
     header: str
     unit: Unit = Unit.TEXT
     keep: int = 100
+    meaning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,10 @@ class Table:
     why_empty: str = ""
     lists_hidden: bool = False
     blocks: Sequence[Block] = ()
+
+    def note_with(self, columns: Sequence[Column]) -> str:
+        """Return the note below the table where these of its columns are shown."""
+        return "; ".join(filter(None, (self.note, *(column.meaning for column in columns))))
 
 
 class RowKind(StrEnum):

@@ -33,7 +33,7 @@ def facts(trace: Trace) -> list[Fact]:
 def incomplete_text(trace: Trace) -> str:
     """Return how incomplete a trace is, in words."""
     if trace.meta.get("commands_missing", "") is None:
-        return "incomplete, an unknown number of commands is missing"
+        return "incomplete, an unknown number of commands may be missing"
     missing = trace.meta_int("commands_missing") or 0
     if missing <= 0:
         return "incomplete"

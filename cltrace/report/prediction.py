@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from cltrace.errors import ProfileError
-from cltrace.predict.models import Cache
 from cltrace.predict.models.thesis import THESIS
 from cltrace.predict.quotients import distance, quotient
 from cltrace.predict.trace_profile import ProfileChoice
@@ -19,6 +18,7 @@ from cltrace.predict.traces import (
 )
 from cltrace.predict.whatif import BreakEven
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
+from cltrace.report.launch_flags import flags_column, launch_flags
 from cltrace.report.neighbour_columns import (
     NEIGHBOUR_COLUMNS,
     at_once_table,
@@ -33,15 +33,8 @@ _MIN_SHARE: Final = 0.01
 """Parts that take a smaller share of a launch are not shown."""
 
 
-_WHAT_IF_NOTE: Final = (
-    "measured: median of the calls on the recorded device; assumed: depends on unknown contents of "
-    "buffers; cold: its memory is not in the caches"
-)
-_NOTE: Final = (
-    "measured: median of the calls; quotient: predicted by measured; outside: measured outside of the "
-    "predicted interval; assumed: depends on unknown contents of buffers; cold: its memory is not in the "
-    "caches"
-)
+_WHAT_IF_NOTE: Final = "measured: median of the calls on the recorded device"
+_NOTE: Final = "measured: median of the calls; quotient: predicted by measured"
 
 
 def prediction_report(
@@ -118,13 +111,20 @@ def _join_devices(labels: Sequence[str], tables: Sequence[Table]) -> Table:
     """Return the same table of several devices as one."""
     if not any(labels):
         return tables[0]
+    joined = (_join_meanings(same) for same in zip(*(each.columns for each in tables), strict=True))
     return replace(
         tables[0],
-        columns=(Column("device", "device", keep=99), *tables[0].columns),
+        columns=(Column("device", "device", keep=99), *joined),
         rows=[
             (label, *row) for label, table in zip(labels, tables, strict=True) for row in table.rows
         ],
     )
+
+
+def _join_meanings(same: Sequence[Column]) -> Column:
+    """Return the same column of several tables with what its words mean in any of them."""
+    parts = (part for column in same for part in column.meaning.split("; "))
+    return replace(same[0], meaning="; ".join(filter(None, dict.fromkeys(parts))))
 
 
 def _facts(predictions: Sequence[PredictedTrace]) -> Iterator[Fact]:
@@ -176,19 +176,9 @@ def _notes(prediction: PredictedTrace) -> Iterator[str]:
         yield f"note: {on}{count_text(refused, 'launch is', 'launches are')} not predicted"
 
 
-def launch_flags(predicted: PredictedLaunch, *, is_what_if: bool) -> str:
-    """Return words on a launch: outside of its interval, on assumptions, with cold caches."""
-    words = []
-    if predicted.is_outside and not is_what_if:
-        words.append("outside")
-    if predicted.counts.assumptions:
-        words.append("assumed")
-    if predicted.cache is Cache.COLD:
-        words.append("cold")
-    return ", ".join(words)
-
-
-def _launch_columns(*, is_what_if: bool) -> Sequence[Column]:
+def _launch_columns(
+    predictions: Sequence[PredictedLaunch], *, is_what_if: bool
+) -> Sequence[Column]:
     return (
         Column("kernel", "kernel"),
         Column("global_size", "size", keep=55),
@@ -202,7 +192,7 @@ def _launch_columns(*, is_what_if: bool) -> Sequence[Column]:
         else Column("quotient", "quotient", Unit.PLAIN, 97),
         Column("distance", "distance", Unit.PLAIN, 40),
         Column("limiter", "limited by", keep=90),
-        Column("flags", "", keep=70),
+        flags_column(predictions, is_what_if=is_what_if, keep=70),
         *NEIGHBOUR_COLUMNS,
     )
 
@@ -233,7 +223,7 @@ def _launch_table(launches: Sequence[PredictedLaunch], *, is_what_if: bool) -> T
     return Table(
         key="predicted_launches",
         title="Kernels",
-        columns=_launch_columns(is_what_if=is_what_if),
+        columns=_launch_columns(launches, is_what_if=is_what_if),
         rows=rows,
         note=_WHAT_IF_NOTE if is_what_if else _NOTE,
     )

@@ -274,7 +274,7 @@ def _side_by_side_ratios(
 
 def _systems(labels: Sequence[str], files: Sequence[ScoreFile]) -> Table:
     columns = (
-        Column("letter", ""),
+        Column("letter", "letter"),
         Column("device", "device", keep=95),
         Column("platform", "platform", keep=80),
         Column("driver", "driver", keep=70),

@@ -19,7 +19,8 @@ from cltrace.predict.scored_launches import (
 from cltrace.predict.trace_accuracy import TraceAccuracy
 from cltrace.report.accuracy import score_table
 from cltrace.report.document import Column, Document, Fact, Table, Unit, Value
-from cltrace.report.prediction import launch_flags, launch_size
+from cltrace.report.launch_flags import flags_column, launch_flags
+from cltrace.report.prediction import launch_size
 from cltrace.report.quantities import (
     count_text,
     more_note,
@@ -289,7 +290,7 @@ def _outliers(launches: Sequence[ScoredLaunch], top: int | None, labels: _Labels
             Column("part", "part", keep=97),
             Column("factor", "factor", Unit.PLAIN, 96),
             Column("other_parts", "or", keep=35),
-            Column("flags", "", keep=34),
+            flags_column([each.predicted for each in outliers[:top]], keep=34),
         ),
         rows=[(*labels.values([each]), *_outlier_row(each)) for each in outliers[:top]],
         note=_note(

@@ -16,7 +16,7 @@ from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.events.kinds import CallFlag
 from cltrace.timeline.clock_map import ClockMap
 from cltrace.timeline.columns import Bools, Int64s
-from cltrace.timeline.hosts import Axis
+from cltrace.timeline.hosts import Axis, ChildStart
 from cltrace.trace.commands import ABSENT
 
 KINDS: Final = tuple(sorted({kind.value for kind in COMMAND_KINDS.values()}))
@@ -125,7 +125,8 @@ class Activity:
 
     `edges` are pairs of positions in `commands`: the first has the second in its wait list. `waits` are
     pairs of a position in `calls` and one in `commands`. `in_order` holds the queues that execute in
-    order. `clocks` are the devices' clocks as the trace has them, in host time.
+    order. `clocks` are the devices' clocks as the trace has them, in host time. `children` are the
+    processes that others of the trace started.
     """
 
     commands: Commands
@@ -136,6 +137,7 @@ class Activity:
     names: Names
     axis: Axis
     clocks: Mapping[int, ClockMap]
+    children: tuple[ChildStart, ...] = ()
 
 
 def clip_activity(activity: Activity, begin_ns: int, end_ns: int) -> Activity:

@@ -7,6 +7,7 @@ second.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,35 @@ class Axis:
 
     origin_host_ns: Mapping[int, int]
     machines: int
+
+
+class ChildStart(NamedTuple):
+    """Start of tracing in a process whose parent is traced too, by their numbers; ns on the axis."""
+
+    process: int
+    parent: int
+    started_ns: int
+
+
+def read_child_starts(trace: Trace, axis: Axis) -> tuple[ChildStart, ...]:
+    """Return the starts of the processes whose parents are in the trace.
+
+    A parent is of the same machine and was started before. Systems give process numbers again: of
+    several, the last one is the parent.
+    """
+    rows = trace.rows(
+        "SELECT process_id, host, pid, parent_pid, started_host_ns FROM v_process"
+        " WHERE started_host_ns IS NOT NULL ORDER BY started_host_ns"
+    )
+    starts = []
+    latest: dict[tuple[object, object], int] = {}
+    for number, host, pid, parent_pid, started_host_ns in rows:
+        parent = latest.get((host, parent_pid))
+        if parent is not None:
+            started_ns = int(started_host_ns) - axis.origin_host_ns[int(number)]
+            starts.append(ChildStart(int(number), parent, started_ns))
+        latest[host, pid] = int(number)
+    return tuple(starts)
 
 
 def read_axis(trace: Trace) -> Axis:

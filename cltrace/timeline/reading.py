@@ -15,7 +15,7 @@ from cltrace.timeline.clock_map import ClockMap, clock_maps
 from cltrace.timeline.columns import NEVER, Bools, Int64s
 from cltrace.timeline.completions import observe_completions
 from cltrace.timeline.grouping import find_positions
-from cltrace.timeline.hosts import Axis, read_axis
+from cltrace.timeline.hosts import Axis, read_axis, read_child_starts
 from cltrace.timeline.stamps import STAGES, has_stamps
 from cltrace.timeline.timekeeping import fit_device_clocks
 from cltrace.trace.commands import ABSENT, OUT_OF_ORDER, HostCalls, QueueFacts
@@ -126,6 +126,7 @@ def read_activity(trace: Trace) -> Activity:
         names=_read_names(trace, kernels),
         axis=axis,
         clocks=clocks,
+        children=read_child_starts(trace, axis),
     )
 
 

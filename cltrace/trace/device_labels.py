@@ -38,7 +38,7 @@ def device_labels(trace: Trace) -> dict[int, str]:
     """Return the label of each device by its number.
 
     Devices of one name have their PCI address, else the begin of their UUID, where these tell those of
-    each process apart; else those of a process that uses several have their numbers in the trace. Where
+    each process apart; else their numbers in the trace where a process uses several of them. Where
     several processes use devices, the label ends with the process. A device without a queue, such as the
     parent of sub-devices, does not change the labels of the others.
     """
@@ -102,9 +102,8 @@ def _marks(devices: Sequence[_Device]) -> list[str]:
         are_boards = all(facts) and len(set(facts)) > 1
         if are_boards and _are_distinct(zip(processes, facts, strict=True)):
             return facts
-    return [
-        f"#{device.number}" if processes.count(device.process_id) > 1 else "" for device in devices
-    ]
+    are_numbered = not _are_distinct(processes)
+    return [f"#{device.number}" if are_numbered else "" for device in devices]
 
 
 def _are_distinct(values: Iterable[object]) -> bool:

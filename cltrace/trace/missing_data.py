@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cltrace.events import NS_PER_S
-from cltrace.events.records import ProcessEnded
+from cltrace.events.kinds import RECORDED_BY_LAYER
+from cltrace.events.records import Diagnostic, ProcessEnded
 from cltrace.events.tables import CALLS, LAUNCHES
 from cltrace.spool.layout import NOT_STARTED
 from cltrace.spool.reader import ProcessSpool
@@ -116,8 +117,14 @@ def _gaps(spool: ProcessSpool) -> Iterator[str]:
         yield "it was still running when this trace was made"
     elif spool.all_records:
         yield (
-            "it did not record its end: it was killed, and up to its last 100 ms are missing, or it "
-            "could not write any more"
+            f"it did not record its end: it was killed, and up to its last {_loss_text(spool)} may be "
+            "missing, or it could not write any more"
         )
     elif spool.stop is not None:
         yield "it was killed before it wrote its first record"
+
+
+def _loss_text(spool: ProcessSpool) -> str:
+    """Return how much of its work a killed process loses at most, by who recorded it: measured times."""
+    codes = {record.code for record in spool.records(Diagnostic)}
+    return "20 ms" if RECORDED_BY_LAYER in codes else "150 ms"

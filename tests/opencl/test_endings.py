@@ -49,7 +49,7 @@ def without_temporary_names(text: str) -> str:
     return re.sub(r"tempfile_\w+|/tmp/tmp\w+|0x[0-9a-f]+", "*", text)
 
 
-KILLED = "incomplete, an unknown number of commands is missing"
+KILLED = "incomplete, an unknown number of commands may be missing"
 
 
 @pytest.mark.parametrize(("how", "state"), [("abort", "complete"), ("kill", KILLED)])

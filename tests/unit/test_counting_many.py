@@ -21,7 +21,6 @@ from cltrace.kernels.compiler.cache import DiskCache
 from cltrace.kernels.compiler.clang import find_clang
 from cltrace.kernels.counts.stored_counts import decode_counts, encode_counts
 from cltrace.kernels.counts.traced_launches import TracedLaunch, TracedProgram
-from cltrace.kernels.launches import tasks
 from cltrace.kernels.launches.counter import TracedLaunchCounter
 from cltrace.kernels.launches.settings import CountingSettings
 from cltrace.kernels.limits import check_cpu_limit, limit_cpu
@@ -115,14 +114,12 @@ def test_processes_count_what_one_process_counts(tmp_path: Path) -> None:
 def test_a_defect_with_one_kernel_spares_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = tasks.count
-
     def fails(program: object, kernel: str, *launch: object, **options: object) -> KernelCounts:
         if kernel == "pick":
             raise IndexError("no such entry")
-        return plain(program, kernel, *launch, **options)  # type: ignore[arg-type]
+        return count(program, kernel, *launch, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tasks, "count", fails)
+    monkeypatch.setattr("cltrace.kernels.launches.tasks.count", fails)
     failed = outcomes(TracedLaunchCounter(Machine(), CountingSettings(tmp_path)))
     assert failed[0] == "internal error: IndexError: no such entry"
     assert failed[6].startswith("KernelCounts(")

@@ -44,7 +44,7 @@ BUSES = ("0000:06:00.0", "0000:07:00.0")
         ),
         (
             [device(1, "CPU"), device(2, "CPU"), device(3, "CPU", rank=1)],
-            {1: "CPU #1, rank 0", 2: "CPU #2, rank 0", 3: "CPU, rank 1"},
+            {1: "CPU #1, rank 0", 2: "CPU #2, rank 0", 3: "CPU #3, rank 1"},
         ),
         (
             [device(1, "G", "0:1"), device(2, "G", "0:1"), device(3, "I")],

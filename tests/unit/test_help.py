@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cltrace.commands import VERBS
-from cltrace.commands.help import find_pages
+from cltrace.commands.shared.guide_pages import find_pages
 from tests.conftest import CLTRACE, Runner
 
 ROOT = Path(__file__).parents[2]

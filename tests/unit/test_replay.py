@@ -1,6 +1,8 @@
 """Replay of a run: exact without a change, and what each kind of change saves."""
 
+import contextlib
 import lzma
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from cltrace.timeline.advice.staged_writes import at_worst
 from cltrace.timeline.analysis import Analysis
 from cltrace.timeline.columns import Int64s
 from cltrace.timeline.dependencies import find_dependencies
+from cltrace.timeline.hosts import ChildStart, read_axis
+from cltrace.timeline.reading import read_activity
 from cltrace.timeline.replay import (
     Change,
     MovedWaits,
@@ -24,8 +28,10 @@ from cltrace.timeline.replay import (
     find_host_events,
 )
 from cltrace.timeline.replay.bounds import changed_span_ns
+from cltrace.timeline.timekeeping import finalise
 from cltrace.trace.commands import FIRST_LAUNCH
 from tests.activities import Call, Run, activity
+from tests.synthetic import write_recording
 
 ROOT = Path(__file__).parents[1]
 TRACES = sorted((*(ROOT / "golden").glob("*.cltrace"), *(ROOT / "data").glob("*.cltrace*")))
@@ -272,6 +278,57 @@ def test_a_thread_that_joined_another_ends_earlier_with_it() -> None:
     half = Change(scaled=positions(1), scales=np.array([0.5]))
     assert replay.gain_ns(half) == 42 * ms
     assert replay.gain_ns(half, worked_share=1.0) == 0
+
+
+@pytest.mark.parametrize(("started", "gain"), [(205, 90), (150, 0)])
+def test_a_child_process_starts_after_what_its_parent_did_before(started: int, gain: int) -> None:
+    """What the parent does once the child runs does not hold the child."""
+    runs = [
+        Run(0, 5, 95, blocking_until=100),
+        Run(101, 105, 195, blocking_until=200),
+        Run(300, 305, 400, queue=2, device=2, thread=2, blocking_until=410),
+    ]
+    made = activity(runs)
+    process = made.commands.thread.copy()
+    made = replace(made, commands=replace(made.commands, process=process))
+    child = (ChildStart(2, 1, started),)
+    replay = replay_of(replace(made, children=child))
+    expect_exact(replay)
+    assert replay.gain_ns(Change(scaled=positions(1), scales=np.zeros(1))) == gain
+    assert replay_of(made).gain_ns(Change(scaled=positions(1), scales=np.zeros(1))) == 0
+
+
+def test_a_parent_is_a_traced_process_of_the_same_machine_that_was_there_before(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.cltrace"
+    finalise(write_recording(path), path)
+    with contextlib.closing(sqlite3.connect(path)) as trace, trace:
+        trace.execute("UPDATE process SET started_host_ns = started_host_ns + 1000 * (id - 1)")
+        (pid,) = trace.execute("SELECT pid FROM process WHERE id = 1").fetchone()
+        trace.execute("UPDATE process SET parent_pid = ? WHERE id = 2", (pid,))
+    with cltrace.load(path) as trace:
+        (child,) = read_activity(trace).children
+        origin = trace.rows("SELECT started_host_ns FROM v_process ORDER BY process_id")[0][0]
+        axis = read_axis(trace)
+    assert child[:2] == (2, 1)
+    assert child.started_ns == origin + 1000 - axis.origin_host_ns[2]
+    for wrong in (
+        "parent_pid = 1",
+        "host = 'elsewhere'",
+        "started_host_ns = started_host_ns - 2000",
+    ):
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            (row,) = database.execute(
+                "SELECT parent_pid, host, started_host_ns FROM process WHERE id = 2"
+            )
+            database.execute(f"UPDATE process SET {wrong} WHERE id = 2")
+        with cltrace.load(path) as trace:
+            assert not read_activity(trace).children
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            database.execute(
+                "UPDATE process SET parent_pid = ?, host = ?, started_host_ns = ? WHERE id = 2", row
+            )
 
 
 def test_circles_of_a_damaged_trace_end() -> None:

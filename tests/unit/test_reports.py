@@ -241,6 +241,25 @@ def test_names_that_differ_look_different(
 @pytest.mark.parametrize(
     ("longest", "expected"),
     [
+        (34, "pthread-AMD EPYC #{}, process 32643"),
+        (27, "pthread-… #{}, process 32643"),
+        (20, "…#{}, process 32643"),
+        (18, "…#{}, process 32643"),
+        (17, "p…EPYC #{}, …32643"),
+        (12, "…#{}, …32643"),
+    ],
+)
+def test_labels_of_devices_keep_their_numbers(longest: int, expected: str) -> None:
+    for numbers in (1, 2, 3), (2,):
+        names = [f"pthread-AMD EPYC #{number}, process 32643" for number in numbers]
+        shown = shorten_column(names, longest, Unit.TEXT, is_ascii=False)
+        assert [shown[name] for name in names] == [expected.format(number) for number in numbers]
+        assert all(len(text) <= longest for text in shown.values())
+
+
+@pytest.mark.parametrize(
+    ("longest", "expected"),
+    [
         (40, "/home/me/code/solver/kernels.py:120"),
         (30, "…/code/solver/kernels.py:120"),
         (23, "…/solver/kernels.py:120"),

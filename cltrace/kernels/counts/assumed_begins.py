@@ -5,7 +5,7 @@ A loop over `values[begins[row]] … values[begins[row + 1]]` reads an array in 
 the average length, by the sizes of both arrays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -58,6 +58,8 @@ def assume_begins(analysis: KernelAnalysis, arguments: Sequence[Argument]) -> As
             filled[array] = replace(begins, contents=contents)
             average = round(units / (len(contents) - 1))
             assumptions += [_describe(segment, average) for segment in segments]
+            for lengths in _arrays_of_lengths(segments) - written:
+                filled[lengths] = _with_lengths(filled[lengths], contents)
     return AssumedBegins(tuple(filled), tuple(dict.fromkeys(assumptions)))
 
 
@@ -90,6 +92,20 @@ def _begins(size_bytes: int, begin_bytes: int, units: int) -> NDArray[np.signedi
     begins: NDArray[np.signedinteger] = np.zeros(count, f"i{begin_bytes}")
     begins[1:] = ends
     return begins
+
+
+def _arrays_of_lengths(segments: Iterable[Segment]) -> set[int]:
+    return {segment.lengths for segment in segments if segment.lengths is not None}
+
+
+def _with_lengths(lengths: Argument, begins: NDArray[np.signedinteger]) -> Argument:
+    """Return an array of lengths that belong to begins, as integers of their size."""
+    if not isinstance(lengths, BufferArgument) or lengths.contents is not None:
+        return lengths
+    count = min(lengths.size_bytes // begins.itemsize, len(begins) - 1)
+    contents = np.zeros(lengths.size_bytes // begins.itemsize, begins.dtype)
+    contents[:count] = np.diff(begins)[:count]
+    return replace(lengths, contents=contents)
 
 
 def _describe(segment: Segment, average: int) -> Assumption:

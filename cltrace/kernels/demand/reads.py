@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from cltrace.kernels.demand.private_traffic import PRIVATE_MEMORY
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
 
@@ -25,10 +26,13 @@ def with_neighbours(
     """Yield the regions of a launch of `warps` warps, with what a warp does between two accesses."""
     for position, region in enumerate(traffic):
         waits = sum(each.per_warp for each in reads if position in each.traffic)
+        reads_of_warp = region.requests / warps
+        # Warps that do not wait for private variables read all of them in one go.
+        alone = reads_of_warp if region.memory == PRIVATE_MEMORY else 1.0
         yield replace(
             region,
             passing_lines=_passing_lines(region, traffic),
-            reads_per_wait=max(region.requests / warps / waits, 1.0) if waits else 1.0,
+            reads_per_wait=max(reads_of_warp / waits if waits else alone, 1.0),
         )
 
 

@@ -149,9 +149,18 @@ def _jumps(site: AccessSite) -> float:
 
 
 def _scattered(region: SharedSectors, sites: Sequence[AccessSite]) -> float:
-    """Return the different sectors of a region that lie at random places, or far from each other."""
-    at_random = sum(site.sectors.value for site in sites if _is_scattered(site))
+    """Return the different sectors of a region that lie at random places, or far from each other.
+
+    Those of a request that share their lines with others do not: tiles of a matrix are in order.
+    """
+    at_random = sum(lonely_sectors(site) for site in sites if _is_scattered(site))
     return region.footprint.launch_sectors * min(at_random / max(region.sectors, 1e-9), 1.0)
+
+
+def lonely_sectors(site: AccessSite) -> float:
+    """Return the sectors of a site's requests that are the only ones in their granule of two."""
+    sectors = site.sectors.value
+    return min(max(2.0 * site.lines.value - sectors, 0.0), sectors)
 
 
 def _is_scattered(site: AccessSite) -> bool:

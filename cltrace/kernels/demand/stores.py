@@ -48,10 +48,13 @@ def stores_of(region: SharedSectors, sites: Sequence[AccessSite], counts: Kernel
         return Stores(region.sectors, partial, 0.0, is_mostly_partial)
     is_filled = _fill_together(region, sites, counts)
     merged = _merged_sectors(region, sites, counts, is_filled=is_filled)
-    is_fetched = is_mostly_partial and not is_filled and not counts.machine.has_item_loops
+    left, partial_left = region.sectors - merged.sectors, partial - merged.partial_sectors
+    is_fetched = not (is_filled or counts.machine.has_item_loops) and (
+        is_mostly_partial and partial_left > _MOSTLY_PARTIAL * left
+    )
     return Stores(
-        region.sectors - merged.sectors,
-        partial - merged.partial_sectors,
+        left,
+        partial_left,
         _unread_sectors(region, counts) * counts.machine.sector_bytes if is_fetched else 0.0,
         is_mostly_partial,
     )
@@ -80,8 +83,24 @@ def _merged_sectors(
         return _Merged(share * repeated, share * sum(site.partial_sectors for site in sites))
     if counts.machine.has_item_loops:
         return _Merged(0.0, 0.0)
-    merged = _merged_share(sites) * min(_partial_sectors_of_later_stores(sites), repeated)
-    return _Merged(merged, merged)
+    filling = [site for site in sites if _fills_alone(site, counts)]
+    others = [site for site in sites if site not in filling]
+    own = [_merged_alone(site, counts) for site in filling]
+    sectors, partial = (sum(numbers) for numbers in zip(*own, strict=True)) if own else (0.0, 0.0)
+    later = min(_partial_sectors_of_later_stores(others), max(repeated - sectors, 0.0))
+    merged = _merged_share(others) * later
+    return _Merged(sectors + merged, partial + merged)
+
+
+def _merged_alone(site: AccessSite, counts: KernelCounts) -> tuple[float, float]:
+    """Return what is merged of a site that fills its sectors, and how much of that is partial."""
+    different = _different_sectors_of_site(site, counts)
+    share = _merged_share([site], site.sectors.value / max(different, 1e-9))
+    return share * (site.sectors.value - different), share * site.partial_sectors
+
+
+def _different_sectors_of_site(site: AccessSite, counts: KernelCounts) -> float:
+    return min(site.footprint.group_sectors * counts.groups, site.sectors.value)
 
 
 def _fill_together(
@@ -92,24 +111,35 @@ def _fill_together(
     They are stores at several places, at one place in a loop over the members of a sector, or of the
     parts of a vector.
     """
+    if len(sites) == 1:
+        return _fills_alone(sites[0], counts)
     different = different_sectors(region, counts)
+    few_stores = region.sectors <= 1.05 * len(sites) * different
+    return few_stores and _is_filled_once(sites, different, counts)
+
+
+def _is_filled_once(sites: Sequence[AccessSite], different: float, counts: KernelCounts) -> bool:
+    """Return True if sites write about as many bytes as `different` sectors have."""
     written = sum(site.accesses.value * site.access_bytes for site in sites)
-    full_bytes = different * counts.machine.sector_bytes
-    fills_once = 0.95 * full_bytes <= written <= 1.05 * full_bytes
-    if len(sites) > 1:
-        return fills_once and region.sectors <= 1.05 * len(sites) * different
-    (site,) = sites
-    is_partial = site.partial_sectors > 0.95 * region.sectors
+    return 0.95 <= written / max(different * counts.machine.sector_bytes, 1e-9) <= 1.05
+
+
+def _fills_alone(site: AccessSite, counts: KernelCounts) -> bool:
+    """Return True if stores of a warp at one place together fill sectors that each writes in part."""
+    fills_once = _is_filled_once([site], _different_sectors_of_site(site, counts), counts)
+    is_partial = site.partial_sectors > 0.95 * site.sectors.value
     is_within = 0 < (site.stride_bytes or 0) <= counts.machine.sector_bytes
     return fills_once and is_partial and (is_within or _is_dense(site, counts.machine))
 
 
 def _is_dense(site: AccessSite, machine: Machine) -> bool:
-    """Return True if the lines of a request hold hardly more than the vectors of a warp's lanes.
+    """Return True if the lines or sectors of a request hold hardly more than a warp's vectors.
 
-    If it writes only parts of their sectors, it writes parts of the vectors.
+    If it writes only parts of these sectors, it writes parts of the vectors.
     """
-    touched_bytes = site.lines.value / max(site.requests.value, 1e-9) * machine.line_bytes
+    touched_bytes = min(
+        site.lines.value * machine.line_bytes, site.sectors.value * machine.sector_bytes
+    ) / max(site.requests.value, 1e-9)
     return touched_bytes <= _DENSE * machine.warp_width * site.access_bytes
 
 

@@ -2,7 +2,8 @@
 
 `for (int j = begins[row]; j < begins[row + 1]; j++) sum += values[j];` runs over one of the segments that
 `begins` divides `values` into. How long each is, contents decide; how long they are on average, the
-sizes of both arrays do.
+sizes of both arrays do. So does `for (int j = 0; j < lengths[row]; j++) sum += values[begins[row] + j];`,
+whose lengths are in an array of their own.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,9 @@ from cltrace.kernels.flow.linear_factors import LinearFactors, uncast
 from cltrace.kernels.flow.loops import Loop
 from cltrace.kernels.ir.instructions import (
     Binary,
+    Branch,
     Call,
+    Compare,
     ExtractElement,
     Load,
     Offset,
@@ -41,6 +44,8 @@ class Segment:
         step: what a trip advances by besides.
         unit_bytes: the size of what a begin counts; 0 if begins are no array of integers that count.
         place: where the array with the begins is read.
+        lengths: the array with their lengths: its argument's number; None if a segment ends where the
+            next one begins.
     """
 
     begins: int
@@ -50,6 +55,7 @@ class Segment:
     step: "Step"
     unit_bytes: int
     place: Place
+    lengths: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,11 @@ class _SegmentAnalysis:
         if len(outer) != 1 or len(inner) != 1:
             return
         begin, step = self._find_begin(outer[0]), self._find_step(inner[0], phi.result)
-        if begin is None or step is None:
+        if step is None:
+            return
+        if begin is None:
+            if self._is_zero(outer[0]):
+                yield from self._segments_with_lengths(number, phi.result, step)
             return
         array, begin_bytes, load = begin
         is_index = isinstance(phi.type, IntegerType) and isinstance(load.type, IntegerType)
@@ -115,6 +125,52 @@ class _SegmentAnalysis:
                     else 0,
                     place=load.place,
                 )
+
+    def _is_zero(self, slot: int) -> bool:
+        return self._constants.get(uncast(slot, self._definitions)) == 0
+
+    def _segments_with_lengths(self, number: int, counter: int, step: Step) -> Iterator[Segment]:
+        """Yield the segments of a loop that counts from zero to a length that it has read.
+
+        They begin where what the counter is added to says.
+        """
+        lengths = self._find_lengths(number)
+        if lengths is None:
+            return
+        for load, factor in self._reads(number, counter):
+            begin, elements = self._find_begin(load.pointer), self._array(load.pointer)
+            if begin is None or elements is None or elements in {begin[0], lengths}:
+                continue
+            array, begin_bytes, source = begin
+            is_index = (
+                isinstance(source.type, IntegerType) and size_bytes(source.type) == begin_bytes
+            )
+            if array != lengths:
+                yield Segment(
+                    begins=array,
+                    begin_bytes=begin_bytes,
+                    elements=elements,
+                    trip_bytes=abs(factor * step.number),
+                    step=step,
+                    unit_bytes=abs(factor) if is_index else 0,
+                    place=source.place,
+                    lengths=lengths,
+                )
+
+    def _find_lengths(self, number: int) -> int | None:
+        """Return the array of the number with which the test of a loop compares."""
+        blocks = self._graph.loops[number].blocks
+        for block in blocks:
+            branch = self._dependencies.function.blocks[block].terminator
+            if not isinstance(branch, Branch) or {branch.then, branch.otherwise} <= blocks:
+                continue
+            test = self._definitions.get(branch.condition)
+            if isinstance(test, Compare):
+                for slot in (test.left, test.right):
+                    bound = self._definitions.get(uncast(slot, self._definitions))
+                    if isinstance(bound, Load) and isinstance(bound.type, IntegerType):
+                        return self._array(bound.pointer)
+        return None
 
     def _find_begin(self, slot: int) -> tuple[int, int, Load] | None:
         """Return the array that a counter begins by, the distance of its elements, and a read of it."""
@@ -154,13 +210,20 @@ class _SegmentAnalysis:
 
     def _arrays(self, loop: int, counter: int) -> Iterator[tuple[int, int]]:
         """Yield the arrays that a loop reads as its counter says, and the bytes that one of it makes."""
+        for item, factor in self._reads(loop, counter):
+            array = self._array(item.pointer)
+            if array is not None:
+                yield array, factor
+
+    def _reads(self, loop: int, counter: int) -> Iterator[tuple[Load | Touch, int]]:
+        """Yield the reads of a loop at places that its counter says, and the bytes that one makes."""
         check_cpu_limit()
         factors = self._factors.of([counter])
         for number, item in self._dependencies.instructions:
             if isinstance(item, Load | Touch):
-                array, factor = self._array(item.pointer), factors.get(item.pointer, 0)
-                if array is not None and factor and self._graph.loop_of[number] == loop:
-                    yield array, factor
+                factor = factors.get(item.pointer, 0)
+                if factor and self._graph.loop_of[number] == loop:
+                    yield item, factor
 
     def _array(self, pointer: int) -> int | None:
         roots = self._dependencies.roots.get(pointer, frozenset())

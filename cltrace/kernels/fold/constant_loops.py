@@ -182,13 +182,18 @@ class _LoopSearch:
         )
 
     def _test(self, block: int) -> Compare | None:
-        """Return the comparison of counters by which a block leaves the loop; None for another test."""
+        """Return the comparison of counters by which a block leaves the loop; None for another test.
+
+        clang makes a truth value of the counter of two trips, which is a comparison with itself here.
+        """
         branch = self._function.blocks[block].terminator
-        if not isinstance(branch, Branch):
+        if not isinstance(branch, Branch) or not self._is_constant(branch.condition):
             return None
-        test = self._definitions.get(branch.condition)
-        is_of_counters = isinstance(test, Compare) and self._is_constant(test.result)
-        return test if is_of_counters and isinstance(test, Compare) else None
+        slot = branch.condition
+        test = self._definitions.get(slot)
+        if isinstance(test, Compare):
+            return test
+        return Compare(slot, "eq", IntegerType(1), slot, slot, branch.place)
 
     def _way_out(self, block: int, test: Compare | None) -> tuple[str, int, int, bool] | None:
         """Return what a test compares, and its result for which the loop goes on."""

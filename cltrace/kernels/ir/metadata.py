@@ -6,6 +6,7 @@ from typing import Final
 
 from cltrace.kernels.ir.module import KernelFacts
 from cltrace.kernels.ir.source_places import Place
+from cltrace.kernels.ir.tokens import decoded_text
 
 _NODE: Final = re.compile(r"^!(\d+) = (.*)$", re.MULTILINE)
 _FIELD: Final = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|!(\d+)|(\d+))')
@@ -62,7 +63,7 @@ class Metadata:
         if name is None:
             fields = self._fields(scope)
             if "filename" in fields:
-                name = self._file_name(_unescape(fields["filename"]))
+                name = self._file_name(decoded_text(fields["filename"]))
             else:
                 parent = fields.get("file", fields.get("scope"))
                 name = self._file_of(parent) if parent is not None and parent != scope else ""
@@ -101,11 +102,7 @@ class Metadata:
         )
 
     def _strings(self, node: str) -> tuple[str, ...]:
-        return tuple(_unescape(text) for text in _STRING.findall(self._nodes.get(node, "")))
+        return tuple(decoded_text(text) for text in _STRING.findall(self._nodes.get(node, "")))
 
     def _integers(self, node: str) -> tuple[int, ...]:
         return tuple(int(number) for number in re.findall(r"i32 (\d+)", self._nodes.get(node, "")))
-
-
-def _unescape(text: str) -> str:
-    return re.sub(r"\\([0-9A-Fa-f]{2})", lambda match: chr(int(match[1], 16)), text)

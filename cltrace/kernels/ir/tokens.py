@@ -20,10 +20,18 @@ class UnreadableError(Exception):
 
 def symbol_name(word: str) -> str:
     """Return the name of a symbol without its sigil and quotes, with escaped bytes decoded."""
-    name = word[1:].strip('"')
-    if "\\" not in name:
-        return name
-    raw = re.sub(rb"\\([0-9A-Fa-f]{2})", lambda match: bytes([int(match[1], 16)]), name.encode())
+    return decoded_text(word[1:].strip('"'))
+
+
+def decoded_text(text: str) -> str:
+    """Return text with its escapes, each of which is a byte of UTF-8, decoded.
+
+    Bytes that are no UTF-8 become surrogates, as in the names of files.
+    """
+    if "\\" not in text:
+        return text
+    encoded = text.encode("utf-8", "surrogateescape")
+    raw = re.sub(rb"\\([0-9A-Fa-f]{2})", lambda match: bytes([int(match[1], 16)]), encoded)
     return raw.decode("utf-8", "surrogateescape")
 
 

@@ -98,8 +98,8 @@ def _table(table: Table) -> Iterator[str]:
     for row in table.rows:
         yield f"<tr>{''.join(_cells(table, kinds, row))}</tr>"
     yield "</tbody></table></div>"
-    if table.note:
-        yield f'<p class="note">{_escape(table.note)}</p>'
+    if note := table.note_with(table.columns):
+        yield f'<p class="note">{_escape(note)}</p>'
 
 
 def _cells(table: Table, kinds: Sequence[str], row: Sequence[Value]) -> Iterator[str]:

@@ -83,7 +83,11 @@ def _hidden_columns(table: Table, width: int, home: str, *, is_ascii: bool) -> l
         return []
     cells = _cells(table, home, is_ascii=is_ascii)
     shown = _widths_that_fit(table.columns, cells, width)
-    return [column.header for number, column in enumerate(table.columns) if number not in shown]
+    return [
+        column.header
+        for number, column in enumerate(table.columns)
+        if number not in shown and any(row[number] for row in cells)
+    ]
 
 
 def is_ascii_only(encoding: str | None) -> bool:
@@ -111,10 +115,11 @@ def _table(table: Table, width: int, home: str, *, is_ascii: bool) -> list[Rende
     if not table.rows:
         return [title, Text(f"  {screen_text(table.why_empty, is_ascii=is_ascii)}", style="dim")]
     cells = _cells(table, home, is_ascii=is_ascii)
-    drawn = _draw(table, cells, _widths_that_fit(table.columns, cells, width), is_ascii=is_ascii)
+    widths = _widths_that_fit(table.columns, cells, width)
+    drawn = _draw(table, cells, widths, is_ascii=is_ascii)
     parts: list[RenderableType] = [title, drawn] if table.title else [drawn]
-    if table.note:
-        parts.append(Text(screen_text(table.note, is_ascii=is_ascii), style="dim"))
+    if note := table.note_with([table.columns[index] for index in widths]):
+        parts.append(Text(screen_text(note, is_ascii=is_ascii), style="dim"))
     hidden = _hidden_columns(table, width, home, is_ascii=is_ascii)
     if hidden and (table.lists_hidden or len(hidden) > _MAX_UNNAMED):
         text = f"no room for {'; '.join(hidden)}: --format md shows all"
@@ -174,10 +179,15 @@ def _cell(value: Value, unit: Unit, home: str) -> str:
 def _widths_that_fit(
     columns: Sequence[Column], cells: list[list[str]], width: int
 ) -> dict[int, int]:
-    """Return the columns that there is room for, by position, and the largest width of their values."""
+    """Return the columns that there is room for, by position, and the largest width of their values.
+
+    Columns of words without a word in any row are left out where others have some.
+    """
+    longest = [max(map(len, values)) for values in zip(*cells, strict=True)]
     widths = {
-        index: max(len(column.header), *(len(row[index]) for row in cells))
+        index: max(len(column.header), longest[index])
         for index, column in enumerate(columns)
+        if longest[index] or not any(longest)
     }
     by_keep = sorted(widths, key=lambda index: (columns[index].keep, index))
     while True:

@@ -124,7 +124,8 @@ def _markdown_table(table: Table) -> list[str]:
         for row in table.rows
     ]
     lines = [f"| {' | '.join(cells)} |" for cells in (heads, rules, *rows)]
-    return [*lines, "", _escape_markdown(table.note)] if table.note else lines
+    note = table.note_with(table.columns)
+    return [*lines, "", _escape_markdown(note)] if note else lines
 
 
 def _escape_markdown(text: str) -> str:

@@ -149,7 +149,7 @@ def _table_values(table: Table, home: str) -> dict[str, object]:
             [_cell(value, unit, home) for value, unit in zip(row, units, strict=True)]
             for row in table.rows
         ],
-        "note": escape_controls(table.note),
+        "note": escape_controls(table.note_with(table.columns)),
         "why_empty": table.why_empty,
     }
 

@@ -8,7 +8,13 @@ from typing import Final
 
 import numpy as np
 
+from cltrace.events.apis import Api
 from cltrace.timeline.activity import Activity
+from cltrace.timeline.advice.contended_builds import (
+    covered_by_calls_ns,
+    max_at_once,
+    time_without_ns,
+)
 from cltrace.timeline.advice.model import (
     MIN_OCCURRENCES,
     BuildStep,
@@ -19,10 +25,11 @@ from cltrace.timeline.advice.model import (
     Remedy,
     metric_count,
     metric_ns,
+    typical_count,
 )
 from cltrace.timeline.advice.sequences import ANY_TIME_NS, CREATING_CALLS
 from cltrace.timeline.columns import Int64s
-from cltrace.timeline.replay import Change
+from cltrace.timeline.replay import Change, combine
 from cltrace.trace.commands import FIRST_LAUNCH
 
 _MAX_NAMES: Final = 2
@@ -109,6 +116,10 @@ def _proposal(evidence: Evidence, steps: list[BuildStep], title: str, remedy: Re
     compiled = _first_launches(evidence, programs)
     first_launches = _repeated(evidence, compiled)
     calls_of_builds = _creating_calls(evidence.activity, positions)
+    first = np.array([step.call for step in steps[:1] if step.call >= 0], np.int64)
+    alone = _built_alone(evidence.activity, first, positions)
+    once = combine([_built_once(calls_of_builds, first_launches, _LOOKUP_NS), alone])
+    at_best = combine([_built_once(calls_of_builds, first_launches, ANY_TIME_NS), alone])
     return Proposal(
         rule="rebuilt-program",
         title=f"{title}: {_name(evidence, steps[0].source, programs)}",
@@ -116,10 +127,10 @@ def _proposal(evidence: Evidence, steps: list[BuildStep], title: str, remedy: Re
         times=len(repeated),
         metrics=_metrics(evidence, steps, calls_of_builds, first_launches),
         remedy=remedy,
-        change=_built_once(calls_of_builds, first_launches, _LOOKUP_NS),
+        change=once,
         least=Change(removed_calls=positions, prompt=first_launches),
         # A driver that builds in one thread delays the first compilation by the second build.
-        most=replace(_built_once(calls_of_builds, first_launches, ANY_TIME_NS), prompt=compiled),
+        most=replace(at_best, prompt=compiled),
         cause=f"{place.site} {place.library}".strip(),
     )
 
@@ -136,14 +147,34 @@ def _built_once(calls: Int64s, first_launches: Int64s, host_ns: int) -> Change:
     )
 
 
+def _built_alone(activity: Activity, first: Int64s, repeated: Int64s) -> Change:
+    """Return the change by which the first build takes its time without those at the same time."""
+    calls = activity.calls
+    took_ns = (calls.return_ns - calls.enter_ns)[first]
+    alone_ns = [time_without_ns(calls, call, repeated) for call in first.tolist()]
+    shorter_ns = took_ns - np.array(alone_ns, np.int64)
+    is_shorter = shorter_ns > 0
+    return Change(shortened_calls=first[is_shorter], shortened_ns=shorter_ns[is_shorter])
+
+
 def _metrics(
     evidence: Evidence, steps: list[BuildStep], creating: Int64s, first_launches: Int64s
 ) -> tuple[Metric, ...]:
     calls = evidence.activity.calls
-    created = int((calls.return_ns - calls.enter_ns)[creating].sum())
-    metrics = (
-        metric_count("builds", len(steps)),
-        metric_ns("all but the first took", sum(step.duration_ns for step in steps[1:])),
+    builds = np.array([step.call for step in steps if step.call >= 0], np.int64)
+    metrics: tuple[Metric, ...] = (metric_count("builds", len(steps)),)
+    at_once = max_at_once(calls, builds)
+    if at_once == 1:
+        took = sum(step.duration_ns for step in steps[1:])
+        created = int((calls.return_ns - calls.enter_ns)[creating].sum())
+    else:
+        # Builds that wait for each other take the time that they cover, each of them nearly all of it.
+        alone = time_without_ns(calls, int(builds[0]), builds[1:])
+        took = covered_by_calls_ns(calls, builds) - alone
+        created = covered_by_calls_ns(calls, np.union1d(builds, creating)) - alone
+        metrics += (typical_count("at a time at most", at_once),)
+    metrics += (
+        metric_ns("all but the first took", took),
         metric_ns("with the calls that create programs and kernels", created),
     )
     if not len(first_launches):
@@ -190,7 +221,7 @@ def _repeated(evidence: Evidence, first_launches: Int64s) -> Int64s:
 def _creating_calls(activity: Activity, builds: Int64s) -> Int64s:
     """Return the builds, and the calls right before and after them that create program and kernels."""
     calls = activity.calls
-    creates = calls.is_api(*CREATING_CALLS)
+    creates = calls.is_api(*CREATING_CALLS) & ~calls.is_api(Api.clBuildProgram)
     chosen = set(builds.tolist())
     for build in builds.tolist():
         for at in (build - 2, build - 1, build + 1):

@@ -17,6 +17,8 @@ after its call was entered and after each awaited command has ended.
 
 **Left out.** Durations of commands do not depend on what else runs. A thread that was silent for a
 millisecond while another one made calls is taken to have waited for that one, as in the critical path.
+A process is taken to have been started after the last call of its parent before; whether a parent waited
+for it is not known.
 """
 
 from cltrace.timeline.replay.changes import NO_CHANGE, Change, MovedWaits, combine

@@ -51,7 +51,7 @@ def changed_span_ns(graph: RunGraph, change: Change) -> int:
             ]
         )
     )
-    calls = np.concatenate([change.removed_calls, change.saved_calls])
+    calls = np.concatenate([change.removed_calls, change.saved_calls, change.shortened_calls])
     event = np.concatenate([events.event_of_command[concerned], events.event_of_call[calls]])
     if not len(event):
         return 0

@@ -50,6 +50,7 @@ class Change:
     no time and wait for nothing. `unawaited` commands are those whose dropped events are kept, so that
     the host does not wait for them. Before the calls of `saved_commands` the thread works `saved_ns`
     less, at most as long as it worked since the call before; before `saved_calls`, `saved_calls_ns` less.
+    `shortened_calls`, which made no command, take `shortened_ns` less themselves.
     `overlapped` are commands of in-order queues whose transfers and kernels run beside each other, with
     two buffers each. `freed` commands follow those of their wait lists and of `followed`, pairs of a
     command and one before it (shape (m, 2)), instead of their queue's order and of busy devices. `moved`
@@ -70,6 +71,8 @@ class Change:
     saved_ns: Int64s = field(default_factory=_none)
     saved_calls: Int64s = field(default_factory=_none)
     saved_calls_ns: Int64s = field(default_factory=_none)
+    shortened_calls: Int64s = field(default_factory=_none)
+    shortened_ns: Int64s = field(default_factory=_none)
     overlapped: Int64s = field(default_factory=_none)
     freed: Int64s = field(default_factory=_none)
     followed: Int64s = field(default_factory=_no_pairs)
@@ -82,7 +85,7 @@ NO_CHANGE: Final = Change()
 def combine(changes: Sequence[Change]) -> Change:
     """Return the change that makes all of several changes at once.
 
-    Scales of the same command multiply. Of several savings before the same call the largest counts.
+    Scales of the same command multiply. Of several savings before or in the same call the largest counts.
     """
 
     def joined(name: str) -> Int64s:
@@ -104,6 +107,8 @@ def combine(changes: Sequence[Change]) -> Change:
         saved_ns=joined("saved_ns"),
         saved_calls=joined("saved_calls"),
         saved_calls_ns=joined("saved_calls_ns"),
+        shortened_calls=joined("shortened_calls"),
+        shortened_ns=joined("shortened_ns"),
         overlapped=np.unique(joined("overlapped")),
         freed=np.unique(joined("freed")),
         followed=np.concatenate([_no_pairs(), *(change.followed for change in changes)]),

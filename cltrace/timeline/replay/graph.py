@@ -17,7 +17,8 @@ from cltrace.timeline.replay.threads import find_handovers
 class HostNodes:
     """Nodes of the host, by event; those of a thread together. Shape (h,) each.
 
-    An *arrival* is the entry of a call that followed another thread, or of a thread's first call. The
+    An *arrival* is the entry of a call that followed another thread or process, or of a thread's first
+    call. The
     other nodes are returns of events that wait.
     """
 
@@ -38,7 +39,7 @@ class RunGraph:
 
     The ends of commands are nodes, and so are `nodes` of the host. `start` are the dependencies of
     commands on others, `waits` those of waits on commands, each with its lag. `handovers` are pairs of an
-    arrival, as a place among `nodes`, and an event of another thread that it follows.
+    arrival, as a place among `nodes`, and an event of another thread or process that it follows.
     """
 
     activity: Activity
@@ -56,7 +57,7 @@ class RunGraph:
 def build_run_graph(activity: Activity, dependencies: Dependencies, events: HostEvents) -> RunGraph:
     """Return the graph of a run. `events` are those of its threads."""
     commands = activity.commands
-    handovers = find_handovers(events)
+    handovers = find_handovers(events, activity.children)
     nodes = _host_nodes(events, handovers[:, 0])
     enter = events.enter_ns[events.event_of_command]
     ends = commands.end_ns[commands.is_placed]

@@ -43,6 +43,9 @@ def changed_host_time(graph: RunGraph, change: Change) -> HostTime:
             np.flatnonzero((events.dropped != NONE) & np.isin(events.dropped, change.unawaited)),
         ]
     )
+    shorter = np.zeros(len(events), np.int64)
+    np.maximum.at(shorter, events.event_of_call[change.shortened_calls], change.shortened_ns)
+    own = np.maximum(own - shorter, 0)
     own[vanished] = 0
     own[events.event_of_command[change.quick]] = 0
     is_waiting[vanished] = False
