@@ -15,6 +15,7 @@ from cltrace.kernels.counts.scenarios import (
 from cltrace.kernels.counts.unknown_branches import find_entry_condition, find_exits
 from cltrace.kernels.counts.unknowns import Unknowns
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
+from cltrace.kernels.execute.state import Site
 from cltrace.kernels.flow.rare_conditions import RARE_SHARE_INVERSE
 from cltrace.kernels.ir.instructions import Select
 from cltrace.kernels.ir.types import PRIVATE
@@ -31,7 +32,7 @@ def describe_assumptions(
         meaning = _describe_address(
             group=_group(unknowns.shared_sites.get(number), group_items),
             is_private=sliced_kernel.sites[number].space == PRIVATE,
-            is_image=number in unknowns.image_sites,
+            near=_near(sliced_kernel.sites[number], is_near=number in unknowns.near_sites),
         )
         entries.setdefault((str(place), meaning), Assumption(place, what, meaning))
     for item in _selects(sliced_kernel, unknowns.selects):
@@ -76,11 +77,18 @@ def _describe_branch(group: str, *, is_rare: bool) -> str:
     )
 
 
-def _describe_address(*, group: str, is_private: bool, is_image: bool) -> str:
+def _near(site: Site, *, is_near: bool) -> str:
+    """Return what is assumed of a site whose places are near those of ids, "" for others."""
+    if not is_near:
+        return ""
+    return "neighbouring texels" if site.indices else "places side by side, as the ids"
+
+
+def _describe_address(*, group: str, is_private: bool, near: str) -> str:
     if group:
         return f"random for each {group}, whose work-items keep their distances"
-    if is_image:
-        return "neighbouring texels, or random ones"
+    if near:
+        return f"{near}, or random ones"
     # Private variables of neighbours lie side by side, so lanes at one place are coalesced.
     least = "one place for all lanes" if is_private else "coalesced addresses"
     return f"between {least} and random ones"

@@ -142,7 +142,7 @@ class ScenarioRedirection:
 
     def _address_assumption(self, site: int, *, is_private: bool) -> AddressAssumption:
         """Return what is assumed of the addresses of a site."""
-        if site in self._unknowns.image_sites:
+        if site in self._unknowns.near_sites:
             return self._scenario.texels
         is_write = self._prepared.sites[site].access is Access.WRITE and not is_private
         return self._scenario.writes if is_write else self._scenario.addresses

@@ -1,7 +1,7 @@
 """Unknown parts of a launch: the addresses, branches and selections that contents decide."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cltrace.kernels.arguments import Argument, BufferArgument, ImageArgument, integer_of
@@ -14,7 +14,9 @@ from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
 from cltrace.kernels.flow.group_values import LaneValues
 from cltrace.kernels.flow.id_quotients import find_id_quotients
 from cltrace.kernels.flow.known_conditions import KnownParts, find_known_parts
+from cltrace.kernels.flow.near_places import find_near_places
 from cltrace.kernels.flow.rare_conditions import find_rare_targets
+from cltrace.kernels.flow.taint import Taint
 from cltrace.kernels.ir.instructions import Select
 from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.ir.uses import operands_of
@@ -26,7 +28,7 @@ class Unknowns:
 
     Attributes:
         sites: numbers of the sites with an unknown address.
-        image_sites: those of `sites` that access images.
+        near_sites: those of `sites` that access images, or places near those of a work-item's ids.
         sites_beside: those with known addresses in private variables, where others are unknown.
         blocks: blocks that end in an unknown branch.
         selects: slots of values that an unknown condition selects.
@@ -41,7 +43,7 @@ class Unknowns:
     """
 
     sites: frozenset[int]
-    image_sites: frozenset[int]
+    near_sites: frozenset[int]
     sites_beside: frozenset[int]
     blocks: frozenset[int]
     selects: frozenset[int]
@@ -68,7 +70,7 @@ def find_unknowns(
     has_private = not unknown_sites.isdisjoint(_private_sites(kernel))
     return Unknowns(
         sites=unknown_sites,
-        image_sites=frozenset(_image_sites(analysis, sites, arguments)),
+        near_sites=frozenset(_near_sites(analysis, sites, arguments, taint)),
         sites_beside=_private_sites(kernel) - unknown_sites if has_private else frozenset(),
         blocks=taint.blocks,
         selects=taint.selects,
@@ -91,16 +93,18 @@ def find_unknowns(
     )
 
 
-def _image_sites(
-    analysis: KernelAnalysis, sites: Iterable[Site], arguments: Sequence[Argument]
+def _near_sites(
+    analysis: KernelAnalysis, sites: Sequence[Site], arguments: Sequence[Argument], taint: Taint
 ) -> Iterator[int]:
-    """Yield the numbers of the sites that access images."""
+    """Yield the numbers of the sites that access images, or what lies around the place of ids."""
     images = {
         index for index, argument in enumerate(arguments) if isinstance(argument, ImageArgument)
     }
     roots = analysis.dependencies.roots
+    near = find_near_places(analysis.dependencies, taint) if sites else frozenset()
     for site in sites:
-        if site.indices and images.issuperset(roots.get(site.pointer, {UNKNOWN_ROOT})):
+        is_image = site.indices and images.issuperset(roots.get(site.pointer, {UNKNOWN_ROOT}))
+        if is_image or (site.pointer in near and site.space != PRIVATE):
             yield site.number
 
 
