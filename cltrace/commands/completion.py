@@ -38,7 +38,7 @@ _BASH_WORDS: Final = """
 _cltrace_split_words() {
   local words=() word is_after_break=false
   for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
-    if [[ $word == [=:]* && ${#words[@]} -gt 0 ]]; then
+    if [[ $word == [=:]* && ${#words[@]} -gt 1 ]]; then
       [[ ${words[${#words[@]}-1]} == --* ]] && words+=("") || words[${#words[@]}-1]=""
       is_after_break=true
     elif $is_after_break; then

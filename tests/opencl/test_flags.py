@@ -335,6 +335,19 @@ def test_captured_contents_leave_room_for_small_buffers(traced: Traced) -> None:
     ]
 
 
+def test_what_launches_have_stored_may_make_way(traced: Traced) -> None:
+    code = HEAD + (
+        "for _ in range(6):\n"
+        "    other = cl.Buffer(context, flags.READ_WRITE, 1 << 20)\n"
+        "    cl.enqueue_copy(queue, other, np.full(1 << 18, 7, np.int32))\n"
+        "    greenish(queue, (64,), None, other)\n"
+        "queue.finish()\n"
+    )
+    trace = traced(code, flags=["--capture-buffers", "2"], code=True)
+    assert trace.rows("SELECT count(*) FROM v_content") == [(6,)]
+    assert not trace.rows("SELECT 1 FROM v_diagnostic WHERE code = 'contents-not-captured'")
+
+
 def test_the_file_opens_with_other_tools(traced: Traced) -> None:
     trace = traced(THREE, code=True)
     with sqlite3.connect(trace.path) as database:

@@ -160,3 +160,8 @@ def test_the_script_knows_the_options_that_the_parsers_take() -> None:
         assert set(parser._option_string_actions) == set(
             make_verb_parser(verb)._option_string_actions
         )
+
+
+def test_bash_completes_nothing_after_a_lone_word_break(scripts: Path, directory: Path) -> None:
+    """Zsh has commands after `=`."""
+    assert COMPLETERS["bash"](scripts / "bash", ["cltrace =", "cltrace :"], directory) == [[], []]

@@ -85,6 +85,14 @@ def test_builds_one_after_another_are_added_up() -> None:
     assert gain_ms(loop, proposal) == pytest.approx(300, abs=3)
 
 
+def test_builds_without_their_calls_are_added_up() -> None:
+    made = evidence([build(1, 0, 100), build(1, 200, 300)], [])
+    without = replace(made, builds=tuple(replace(step, call=-1) for step in made.builds))
+    (proposal,) = rebuilt_programs(without)
+    assert metrics(proposal)["builds"] == 2
+    assert metrics(proposal)["all but the first took"] == BUILD_NS
+
+
 def test_other_programs_are_still_built_at_that_time() -> None:
     calls = [build(1, 0, 300), build(2, 100, 300), build(3, 100, 300)]
     made = evidence(calls, [], {2: "kernel void other() {}"}).activity.calls

@@ -41,3 +41,42 @@ def test_known_lengths_stay() -> None:
     known = counts_of(BufferArgument(4 * ROWS, lengths), BufferArgument(4 * ROWS))
     (loop,) = known.loops
     assert loop.trips.value == 3
+
+
+@pytest.mark.parametrize(("begin", "length"), [("long", "int"), ("int", "uchar"), ("uint", "long")])
+def test_lengths_have_their_own_size(begin: str, length: str) -> None:
+    source = SOURCE.replace("const int *lengths", f"const {length} *lengths")
+    source = source.replace("const uint *begins", f"const {begin} *begins")
+    source = source.replace(
+        "int row = get_global_id(0), length", f"int row = get_global_id(0); {length} length"
+    )
+    source = source.replace(", begin =", f"; {begin} begin =")
+    size = {"uchar": 1, "int": 4, "uint": 4, "long": 8}
+    arguments = [
+        *(BufferArgument(size[kind] * ROWS) for kind in (length, begin)),
+        BufferArgument(4 * ROWS * LENGTH),
+        BufferArgument(4 * ROWS),
+    ]
+    (loop,) = count(parse(source), "sums", (ROWS,), (64,), arguments).loops
+    assert loop.trips.value == pytest.approx(LENGTH, rel=0.05)
+
+
+OTHERS = {
+    "a tag of each element": """
+    for (int i = 0; i < 32; ++i) {
+        if (lengths[row * 32 + i] == 7) break;
+        sum += values[begins[row] + i];
+    }""",
+    "a begin of records": """
+    for (int i = 0; i < lengths[row]; ++i) sum += values[begins[row] * 16 + i];""",
+}
+
+
+@pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS)
+def test_other_arrays_are_not_made_up(body: str) -> None:
+    before, _, after = SOURCE.partition("int row")
+    source = f"{before}int row = get_global_id(0); float sum = 0;{body}\n    out[row] = sum;\n}}"
+    assert after
+    arguments = [BufferArgument(4 * ROWS * 32), BufferArgument(4 * ROWS), BufferArgument(1 << 20)]
+    counts = count(parse(source), "sums", (ROWS,), (64,), [*arguments, BufferArgument(4 * ROWS)])
+    assert not any("segments" in each.meaning for each in counts.assumptions)

@@ -16,10 +16,14 @@ hold numbers. The first large ones leave no room otherwise.
 
 @dataclass(slots=True)
 class Copy:
-    """Contents of a buffer, and the host time of the last write to them."""
+    """Contents of a buffer, and the host time of the last write to them.
+
+    `is_stored` is True once a launch has stored them.
+    """
 
     data: bytearray
     written_host_ns: int
+    is_stored: bool = False
 
 
 @dataclass(slots=True)
@@ -49,17 +53,18 @@ class ContentRooms:
         self._large = _Room(budget_bytes)
 
     def put(self, buffer_id: int, copy: Copy) -> bool:
-        """Keep the copy of a buffer; return whether no other had to make way for it."""
+        """Keep the copy of a buffer; return whether it has room, and what makes way was stored."""
         self.drop(buffer_id)
         room, size_bytes = self._room(len(copy.data)), len(copy.data)
         if size_bytes > room.limit_bytes:
             return False
         room.copies[buffer_id] = copy
         room.copied_bytes += size_bytes
-        has_room = room.copied_bytes <= room.limit_bytes
+        is_complete = True
         while room.copied_bytes > room.limit_bytes:
-            room.pop(next(iter(room.copies)))
-        return has_room
+            dropped = room.pop(next(iter(room.copies)))
+            is_complete &= dropped is None or dropped.is_stored
+        return is_complete
 
     def get(self, buffer_id: int) -> Copy | None:
         """Return the copy of a buffer, or `None`."""

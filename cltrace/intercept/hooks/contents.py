@@ -100,7 +100,7 @@ class HostWriteCapture:
         elif (copy := self._copies.get(buffer_id)) is not None:
             end = offset_bytes + size_bytes
             copy.data[offset_bytes:end] = memoryview(call.argument(2, "hostbuf")).tobytes()
-            copy.written_host_ns = self._clock()
+            copy.written_host_ns, copy.is_stored = self._clock(), False
 
     def launched(
         self, circumstance_id: int, arguments_id: int, buffer_ids: tuple[int, ...]
@@ -119,6 +119,7 @@ class HostWriteCapture:
             digest = self._sha256(copy.data).hexdigest()
             place = self._stored.get(digest) or self._store(digest, copy.data)
             if place is not None:
+                copy.is_stored = True
                 self._sink.records.append(
                     Content(
                         sha256=digest,

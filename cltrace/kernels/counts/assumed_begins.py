@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cltrace.kernels.arguments import Argument, BufferArgument
 from cltrace.kernels.counts.kernel_analysis import KernelAnalysis
 from cltrace.kernels.counts.records import Assumption
-from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT
+from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT, Root
 from cltrace.kernels.flow.segments import Segment
 
 _MAX_BEGINS: Final = 1 << 24
@@ -58,8 +58,8 @@ def assume_begins(analysis: KernelAnalysis, arguments: Sequence[Argument]) -> As
             filled[array] = replace(begins, contents=contents)
             average = round(units / (len(contents) - 1))
             assumptions += [_describe(segment, average) for segment in segments]
-            for lengths in _arrays_of_lengths(segments) - written:
-                filled[lengths] = _with_lengths(filled[lengths], contents)
+            for lengths, length_bytes in _arrays_of_lengths(segments, written):
+                filled[lengths] = _with_lengths(filled[lengths], length_bytes, contents)
     return AssumedBegins(tuple(filled), tuple(dict.fromkeys(assumptions)))
 
 
@@ -94,17 +94,27 @@ def _begins(size_bytes: int, begin_bytes: int, units: int) -> NDArray[np.signedi
     return begins
 
 
-def _arrays_of_lengths(segments: Iterable[Segment]) -> set[int]:
-    return {segment.lengths for segment in segments if segment.lengths is not None}
+def _arrays_of_lengths(
+    segments: Iterable[Segment], written: frozenset[Root]
+) -> set[tuple[int, int]]:
+    """Return the arrays with lengths of segments that the launch keeps, and the size of a length."""
+    return {
+        (segment.lengths, segment.length_bytes)
+        for segment in segments
+        if segment.lengths is not None and segment.lengths not in written
+    }
 
 
-def _with_lengths(lengths: Argument, begins: NDArray[np.signedinteger]) -> Argument:
-    """Return an array of lengths that belong to begins, as integers of their size."""
+def _with_lengths(
+    lengths: Argument, length_bytes: int, begins: NDArray[np.signedinteger]
+) -> Argument:
+    """Return an array of lengths that belong to begins, none longer than its integers hold."""
     if not isinstance(lengths, BufferArgument) or lengths.contents is not None:
         return lengths
-    count = min(lengths.size_bytes // begins.itemsize, len(begins) - 1)
-    contents = np.zeros(lengths.size_bytes // begins.itemsize, begins.dtype)
-    contents[:count] = np.diff(begins)[:count]
+    kind = np.dtype(f"i{length_bytes}")
+    contents = np.zeros(lengths.size_bytes // length_bytes, kind)
+    known = np.diff(begins)[: len(contents)]
+    contents[: len(known)] = np.minimum(known.astype(np.int64), np.iinfo(kind).max)
     return replace(lengths, contents=contents)
 
 

@@ -41,8 +41,9 @@ class Scenario:
     """A set of assumptions, with the number of trips per entry of an unknown loop.
 
     Lanes that write without atomics have addresses of their own, so their programs compute them: a
-    partition or a compaction moves neighbours together. Reads and atomics have no such order, but those
-    of images, the `texels`: programs put into images what they read around places.
+    partition or a compaction moves neighbours together. Reads and atomics have no such order, but the
+    `texels`: reads of images, into which programs put what they read around places, and of places that
+    fractions move away from ids.
     """
 
     addresses: AddressAssumption

@@ -17,7 +17,7 @@ from cltrace.kernels.flow.known_conditions import KnownParts, find_known_parts
 from cltrace.kernels.flow.near_places import find_near_places
 from cltrace.kernels.flow.rare_conditions import find_rare_targets
 from cltrace.kernels.flow.taint import Taint
-from cltrace.kernels.ir.instructions import Select
+from cltrace.kernels.ir.instructions import Access, Select
 from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.ir.uses import operands_of
 
@@ -104,7 +104,8 @@ def _near_sites(
     near = find_near_places(analysis.dependencies, taint) if sites else frozenset()
     for site in sites:
         is_image = site.indices and images.issuperset(roots.get(site.pointer, {UNKNOWN_ROOT}))
-        if is_image or (site.pointer in near and site.space != PRIVATE):
+        is_read = site.access is Access.READ and site.space != PRIVATE
+        if is_image or (is_read and site.pointer in near):
             yield site.number
 
 

@@ -20,6 +20,13 @@ On an H200, work-items that read a row each and write to a column hit it with 16
 reads of a line, by half with 246 KB, and hardly ever with 270 KB.
 """
 
+_PRIVATE_SIZE: Final = 1.25
+"""Size of the shared cache for private variables, by that for what all compute units read.
+
+On an H200, 47 MB of the private variables of resident work-items miss it by 0.4 when they are read, and
+69 MB by 0.7, as its counters show.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
@@ -80,6 +87,14 @@ def _unkept_share(traffic: Traffic, demand: Demand, near: CacheSize) -> float:
         earlier = share
     moving = min(traffic.moving_share, 1.0)
     return min(unkept / moving, 1.0) if moving else 1.0
+
+
+def private_missing_share(demand: Demand, shared: CacheSize) -> float:
+    """Return the share of the private variables of resident work-groups that the shared cache lacks."""
+    resident = min(demand.wave_groups, demand.groups) / max(demand.groups, 1)
+    sectors = [region.group_sectors for region in demand.traffic if region.memory == PRIVATE_MEMORY]
+    size = CacheSize(shared.size_bytes * _PRIVATE_SIZE, shared.sharpness)
+    return 1.0 - size.kept_share(max(sectors, default=0.0) * resident * demand.sector_bytes)
 
 
 def _accesses_together(traffic: Traffic) -> float:

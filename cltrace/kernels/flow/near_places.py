@@ -28,16 +28,21 @@ from cltrace.kernels.ir.uses import operands_of, result_of
 
 _TO_FRACTION: Final = frozenset({"sitofp", "uitofp"})
 _TO_INTEGER: Final = frozenset({"fptosi", "fptoui"})
+_INTEGERS: Final = ("convert_int", "convert_uint")
+_MAX_FACTOR: Final = 1 << 16
+"""Largest constant that a place is multiplied by: those of random numbers are larger."""
 
 
 def find_near_places(dependencies: DataDependencies, taint: Taint) -> frozenset[int]:
     """Return the slots of values that unknown contents move, with fractions, away from ids."""
+    if not any(_converts(item, _TO_INTEGER, *_INTEGERS) for _, item in dependencies.instructions):
+        return frozenset()
     ids = _computed_from(dependencies, is_id)
     fractions = _computed_from(dependencies, lambda item: _is_fraction_of(item, ids))
     moved = {
         result_of(item)
         for number, item in dependencies.instructions
-        if _converts(item, _TO_INTEGER, "convert_int", "convert_uint")
+        if _converts(item, _TO_INTEGER, *_INTEGERS)
         and not fractions.isdisjoint(operands_of(item))
         and taint.reaches(operands_of(item), number)
     }
@@ -69,6 +74,8 @@ def _computed_from(
         for _, item in dependencies.instructions
         if result_of(item) >= 0 and is_source(item)
     }
+    constants = dependencies.function.integer_constants().items()
+    factors = frozenset(slot for slot, value in constants if abs(value) > _MAX_FACTOR)
     size = -1
     while size != len(slots):
         size = len(slots)
@@ -79,22 +86,28 @@ def _computed_from(
                 for phi in block.phis
                 if not slots.isdisjoint(value for _, value in phi.incoming)
             )
-            slots.update(_results_of(block.instructions, slots))
+            slots.update(_results_of(block.instructions, slots, factors))
     return frozenset(slots)
 
 
-def _results_of(instructions: Iterable[Instruction], slots: set[int]) -> set[int]:
+def _results_of(
+    instructions: Iterable[Instruction], slots: set[int], factors: frozenset[int]
+) -> set[int]:
     return {
         result_of(item)
         for item in instructions
-        if _is_arithmetic(item) and not slots.isdisjoint(operands_of(item))
+        if _keeps_order(item, factors) and not slots.isdisjoint(operands_of(item))
     }
 
 
-def _is_arithmetic(item: Instruction) -> bool:
+def _keeps_order(item: Instruction, factors: frozenset[int]) -> bool:
+    """Return True for arithmetic but for that of random numbers, which has one of large `factors`."""
+    if isinstance(item, Binary):
+        is_mixed = item.operator == "xor" or not factors.isdisjoint((item.left, item.right))
+        return not is_mixed
     if isinstance(item, Call):
         return result_of(item) >= 0 and is_pure(item)
     return isinstance(
         item,
-        Binary | Convert | Copy | ExtractElement | InsertElement | Negate | Offset | Select,
+        Convert | Copy | ExtractElement | InsertElement | Negate | Offset | Select,
     )

@@ -27,6 +27,7 @@ from cltrace.kernels.ir.instructions import (
 )
 from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.types import IntegerType, size_bytes
+from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.limits import check_cpu_limit
 
 _SIZE_OF_GROUP: Final = frozenset({"get_local_size", "get_enqueued_local_size"})
@@ -46,6 +47,7 @@ class Segment:
         place: where the array with the begins is read.
         lengths: the array with their lengths: its argument's number; None if a segment ends where the
             next one begins.
+        length_bytes: the size of a length.
     """
 
     begins: int
@@ -56,6 +58,7 @@ class Segment:
     unit_bytes: int
     place: Place
     lengths: int | None = None
+    length_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +137,9 @@ class _SegmentAnalysis:
 
         They begin where what the counter is added to says.
         """
-        lengths = self._find_lengths(number)
-        if lengths is None:
+        bound = self._find_length(number, counter)
+        lengths = None if bound is None else self._array(bound.pointer)
+        if bound is None or lengths is None:
             return
         for load, factor in self._reads(number, counter):
             begin, elements = self._find_begin(load.pointer), self._array(load.pointer)
@@ -145,7 +149,8 @@ class _SegmentAnalysis:
             is_index = (
                 isinstance(source.type, IntegerType) and size_bytes(source.type) == begin_bytes
             )
-            if array != lengths:
+            counts_alike = self._factors.of([source.result]).get(load.pointer, 0) == factor
+            if array != lengths and counts_alike:
                 yield Segment(
                     begins=array,
                     begin_bytes=begin_bytes,
@@ -155,21 +160,27 @@ class _SegmentAnalysis:
                     unit_bytes=abs(factor) if is_index else 0,
                     place=source.place,
                     lengths=lengths,
+                    length_bytes=size_bytes(bound.type),
                 )
 
-    def _find_lengths(self, number: int) -> int | None:
-        """Return the array of the number with which the test of a loop compares."""
+    def _find_length(self, number: int, counter: int) -> Load | None:
+        """Return the read, before a loop, of the number that its counter is compared with."""
         blocks = self._graph.loops[number].blocks
+        function, factors = self._dependencies.function, self._factors.of([counter])
+        inside = {
+            result_of(item) for block in blocks for item in function.blocks[block].instructions
+        }
         for block in blocks:
-            branch = self._dependencies.function.blocks[block].terminator
+            branch = function.blocks[block].terminator
             if not isinstance(branch, Branch) or {branch.then, branch.otherwise} <= blocks:
                 continue
             test = self._definitions.get(branch.condition)
-            if isinstance(test, Compare):
-                for slot in (test.left, test.right):
-                    bound = self._definitions.get(uncast(slot, self._definitions))
-                    if isinstance(bound, Load) and isinstance(bound.type, IntegerType):
-                        return self._array(bound.pointer)
+            if not isinstance(test, Compare):
+                continue
+            for counted, limit in ((test.left, test.right), (test.right, test.left)):
+                bound = self._definitions.get(uncast(limit, self._definitions))
+                if factors.get(counted) and isinstance(bound, Load) and bound.result not in inside:
+                    return bound if isinstance(bound.type, IntegerType) else None
         return None
 
     def _find_begin(self, slot: int) -> tuple[int, int, Load] | None:

@@ -190,6 +190,8 @@ class _LoopSearch:
         if not isinstance(branch, Branch) or not self._is_constant(branch.condition):
             return None
         slot = branch.condition
+        if slot in self._outer:  # it does not change with the trips
+            return None
         test = self._definitions.get(slot)
         if isinstance(test, Compare):
             return test

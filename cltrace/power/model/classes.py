@@ -10,7 +10,8 @@ from cltrace.kernels import CostClass, KernelCounts
 from cltrace.kernels.costs.operation import LEFT_SHIFT, SHIFT, is_private_type
 from cltrace.kernels.counts.records import FoldedCount
 from cltrace.kernels.demand import Demand, cost_names, demand_of
-from cltrace.kernels.demand.caches import CacheSize, shared_sectors
+from cltrace.kernels.demand.caches import CacheSize, private_missing_share, shared_sectors
+from cltrace.kernels.demand.private_traffic import PRIVATE_MEMORY
 from cltrace.kernels.ir.instructions import Access
 from cltrace.power.model.energy_classes import EnergyClass, Resource
 from cltrace.profile import DeviceProfile
@@ -166,6 +167,8 @@ def _memory_amounts(demand: Demand, caches: Caches) -> Iterator[tuple[Resource, 
             yield Resource.ATOMIC, site.sectors
         else:
             yield Resource.SHARED_CACHE, requested
+        if site.memory == PRIVATE_MEMORY:
+            yield Resource.MEMORY, requested * private_missing_share(demand, caches.shared)
         distinct = site.granule_bytes / _SECTOR_BYTES
         repeated = max(site.window_sectors - site.launch_sectors, 0.0) / max(
             site.launch_sectors, 1.0

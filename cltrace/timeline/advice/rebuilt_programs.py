@@ -164,7 +164,7 @@ def _metrics(
     builds = np.array([step.call for step in steps if step.call >= 0], np.int64)
     metrics: tuple[Metric, ...] = (metric_count("builds", len(steps)),)
     at_once = max_at_once(calls, builds)
-    if at_once == 1:
+    if at_once <= 1:  # none where no build has its call
         took = sum(step.duration_ns for step in steps[1:])
         created = int((calls.return_ns - calls.enter_ns)[creating].sum())
     else:

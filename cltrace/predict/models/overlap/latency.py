@@ -5,10 +5,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from cltrace.kernels.demand.launch import Demand
+from cltrace.kernels.demand.private_traffic import PRIVATE_MEMORY
 from cltrace.kernels.demand.reads import Reads
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.predict.models.overlap.kept_parts import Constants, KeptParts
-from cltrace.predict.models.overlap.level_times import missing_share, returning_share
+from cltrace.predict.models.overlap.level_times import (
+    missing_share,
+    private_share,
+    returning_share,
+)
 from cltrace.predict.models.overlap.near_misses import near_misses
 
 _BARRIER_WARPS: Final = 8.0
@@ -54,6 +59,7 @@ def _read_latencies(kept: KeptParts, costs: Constants) -> Sequence[float]:
     """Return the latency of a read of each region, in ns; 0 for regions that no warp waits for."""
     demand, misses = kept.demand, kept.part(near_misses, costs)
     missing, lost_again = kept.part(missing_share, costs), kept.part(returning_share, costs)
+    private = kept.part(private_share, costs)
     rounds = [0.0] * len(demand.traffic)
     for reads in demand.reads:
         for position in reads.traffic:
@@ -61,7 +67,9 @@ def _read_latencies(kept: KeptParts, costs: Constants) -> Sequence[float]:
     return [
         _read_latency(
             _shared_share(region, count, demand, sectors, lost),
-            _memory_share(region, sectors, missing, lost_again),
+            private
+            if region.memory == PRIVATE_MEMORY
+            else _memory_share(region, sectors, missing, lost_again),
             costs,
         )
         if count

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from cltrace.kernels.demand.caches import CacheSize
+from cltrace.kernels.demand.caches import CacheSize, private_missing_share
 from cltrace.kernels.demand.private_traffic import PRIVATE_MEMORY
 from cltrace.kernels.demand.traffic import Traffic
 from cltrace.kernels.ir.instructions import Access
@@ -11,12 +11,6 @@ from cltrace.predict.models.overlap.kept_parts import Constants, KeptParts
 from cltrace.predict.models.overlap.near_misses import missed_lines, near_misses
 from cltrace.predict.models.prediction import Cache
 
-_PRIVATE_SIZE: Final = 1.25
-"""Size of the shared cache for private variables, by that for what all compute units read.
-
-On an H200, 47 MB of the private variables of resident work-items miss it by 0.4 when they are read, and
-69 MB by 0.7, as its counters show.
-"""
 _GRANULE_BYTES: Final = 64
 
 
@@ -115,7 +109,7 @@ def _memory_times(kept: KeptParts, costs: Constants) -> Sequence[float]:
     """Return the times of memory, by region."""
     missing = kept.part(missing_share, costs)
     misses = kept.part(near_misses, costs)
-    private = kept.part(private_missing_share, costs)
+    private = kept.part(private_share, costs)
     return [
         private * _private_memory_time(region, sectors, kept.demand.sector_bytes, costs)
         if region.memory == PRIVATE_MEMORY
@@ -124,13 +118,10 @@ def _memory_times(kept: KeptParts, costs: Constants) -> Sequence[float]:
     ]
 
 
-def private_missing_share(kept: KeptParts, costs: Constants) -> float:
+def private_share(kept: KeptParts, costs: Constants) -> float:
     """Return the share of the private variables of resident work-groups that the shared cache lacks."""
-    demand = kept.demand
-    resident = min(demand.wave_groups, demand.groups) / max(demand.groups, 1)
-    sectors = [region.group_sectors for region in demand.traffic if region.memory == PRIVATE_MEMORY]
-    size = CacheSize(costs["l2 size"] * _PRIVATE_SIZE, costs["l2 sharpness"])
-    return 1.0 - size.kept_share(max(sectors, default=0.0) * resident * demand.sector_bytes)
+    shared = CacheSize(costs["l2 size"], costs["l2 sharpness"])
+    return private_missing_share(kept.demand, shared)
 
 
 def _private_memory_time(
