@@ -164,4 +164,4 @@ def test_the_script_knows_the_options_that_the_parsers_take() -> None:
 
 def test_bash_completes_nothing_after_a_lone_word_break(scripts: Path, directory: Path) -> None:
     """Zsh has commands after `=`."""
-    assert COMPLETERS["bash"](scripts / "bash", ["cltrace =", "cltrace :"], directory) == [[], []]
+    assert COMPLETERS["bash"](scripts / "bash", ["cltrace =", "cltrace :"], directory) == [{}, {}]
