@@ -12,8 +12,8 @@ from typing import Final
 
 from cltrace.errors import KernelError, KernelLimitError
 
-COUNTING_CPU_S: Final = 10.0
-"""CPU time for counting a launch."""
+COUNTING_CPU_S: Final = 20.0
+"""CPU time for counting a launch: twice what the longest of known programs take on an idle machine."""
 READING_CPU_S: Final = 20.0
 """CPU time for reading a source: its compilation, and reading the compiled code."""
 READING_BYTES: Final = 1 << 30
