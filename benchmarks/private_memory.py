@@ -15,13 +15,11 @@ import numpy as np
 import pyopencl as cl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks.profiled_queues import measure_to_file, median_ns
+from benchmarks.profiled_queues import measure_to_file, median_kernel_ns
 
 BYTES: Final = 1 << 27
 ITEMS: Final = 1 << 19
 TRIPS: Final = 64
-_ROUNDS: Final = 7
-_WARM_UP_ROUNDS: Final = 1
 _PRIVATE: Final = """
 kernel void f(global const float *a, global float *out, uint step, int trips) {
     TYPE kept[LENGTH];
@@ -130,14 +128,7 @@ def _measure(queue: cl.CommandQueue) -> dict[str, object]:
     for name, source, global_size, local_size, (first, second) in launches():
         kernel = cl.Kernel(cl.Program(queue.context, source).build(), "f")
         kernel.set_args(*buffers, np.uint32(first), np.int32(second))
-
-        def launch(
-            kernel: cl.Kernel = kernel,
-            sizes: tuple[tuple[int, ...], tuple[int, ...]] = (global_size, local_size),
-        ) -> cl.Event:
-            return cl.enqueue_nd_range_kernel(queue, kernel, *sizes)
-
-        found[name] = median_ns(launch, _ROUNDS, _WARM_UP_ROUNDS)
+        found[name] = median_kernel_ns(kernel, queue, (global_size, local_size))
     return {"ns": found}
 
 

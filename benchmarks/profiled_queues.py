@@ -34,6 +34,19 @@ def median_ns(launch: Callable[[], cl.Event], rounds: int, warm_up_rounds: int) 
     return statistics.median(durations_ns[warm_up_rounds:])
 
 
+def median_kernel_ns(
+    kernel: cl.Kernel,
+    queue: cl.CommandQueue,
+    sizes: tuple[tuple[int, ...], tuple[int, ...]],
+    rounds: int = 7,
+) -> float:
+    """Return the median duration of launches of a kernel with its arguments, without the first one.
+
+    `sizes` are the global and the local one.
+    """
+    return median_ns(lambda: cl.enqueue_nd_range_kernel(queue, kernel, *sizes), rounds, 1)
+
+
 def measure_to_file(
     description: str, measure: Callable[[cl.CommandQueue], Mapping[str, object]]
 ) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pyopencl as cl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks.profiled_queues import measure_to_file, median_ns
+from benchmarks.profiled_queues import measure_to_file, median_kernel_ns
 
 BYTES: Final = 4 << 25
 ROWS: Final = (
@@ -56,8 +56,6 @@ SOURCES: Final = {
     "window x": _WINDOW % "j * width + clamp(i + k, 0, width - 1)",
     "window y": _WINDOW % "clamp(j + k, 0, height - 1) * width + i",
 }
-_ROUNDS: Final = 7
-_WARM_UP_ROUNDS: Final = 1
 
 Launch = tuple[str, str, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """The name of a launch, its kernel, its global and local size, and its numbers."""
@@ -97,14 +95,7 @@ def _measure(queue: cl.CommandQueue) -> dict[str, object]:
     for name, key, global_size, local_size, numbers in launches():
         kernel = kernels[key]
         kernel.set_args(*buffers, *map(np.int32, numbers))
-
-        def launch(
-            kernel: cl.Kernel = kernel,
-            sizes: tuple[tuple[int, ...], tuple[int, ...]] = (global_size, local_size),
-        ) -> cl.Event:
-            return cl.enqueue_nd_range_kernel(queue, kernel, *sizes)
-
-        found[name] = median_ns(launch, _ROUNDS, _WARM_UP_ROUNDS)
+        found[name] = median_kernel_ns(kernel, queue, (global_size, local_size))
     return {"ns": found}
 
 

@@ -156,23 +156,24 @@ class DataDependencies:
         )
 
     def forward_slice(
-        self, is_source: Callable[[Instruction], bool], seeds: Iterable[int] = ()
+        self,
+        is_source: Callable[[Instruction], bool],
+        seeds: Iterable[int] = (),
+        passes_on: Callable[[Instruction], bool] = lambda _: True,
     ) -> frozenset[int]:
-        """Return the slots that depend on `seeds` or on a result of an instruction that `is_source`."""
+        """Return the slots that depend on `seeds` or on an `is_source`, by what each `passes_on`."""
         slots = {
             result_of(item)
             for _, item in self.instructions
             if result_of(item) >= 0 and is_source(item)
         }
         slots.update(seeds)
+        passing = [(at, operands_of(it)) for at, it in self.definitions.items() if passes_on(it)]
         size = -1
         while size != len(slots):
             size = len(slots)
-            for slot, values in self._incoming.items():
+            for slot, values in (*self._incoming.items(), *passing):
                 if not slots.isdisjoint(values):
-                    slots.add(slot)
-            for slot, item in self.definitions.items():
-                if slot not in slots and not slots.isdisjoint(operands_of(item)):
                     slots.add(slot)
         return frozenset(slots)
 

@@ -5,7 +5,7 @@ ids, and its neighbours around theirs. Where only contents give the place, as in
 nothing is known of it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from cltrace.kernels.builtins.mangling import base_name, demangle
@@ -69,35 +69,9 @@ def _computed_from(
     dependencies: DataDependencies, is_source: Callable[[Instruction], bool]
 ) -> frozenset[int]:
     """Return the slots of sources and of what is computed from them without reading memory."""
-    slots = {
-        result_of(item)
-        for _, item in dependencies.instructions
-        if result_of(item) >= 0 and is_source(item)
-    }
     constants = dependencies.function.integer_constants().items()
     factors = frozenset(slot for slot, value in constants if abs(value) > _MAX_FACTOR)
-    size = -1
-    while size != len(slots):
-        size = len(slots)
-        for number in dependencies.graph.order:
-            block = dependencies.function.blocks[number]
-            slots.update(
-                phi.result
-                for phi in block.phis
-                if not slots.isdisjoint(value for _, value in phi.incoming)
-            )
-            slots.update(_results_of(block.instructions, slots, factors))
-    return frozenset(slots)
-
-
-def _results_of(
-    instructions: Iterable[Instruction], slots: set[int], factors: frozenset[int]
-) -> set[int]:
-    return {
-        result_of(item)
-        for item in instructions
-        if _keeps_order(item, factors) and not slots.isdisjoint(operands_of(item))
-    }
+    return dependencies.forward_slice(is_source, passes_on=lambda item: _keeps_order(item, factors))
 
 
 def _keeps_order(item: Instruction, factors: frozenset[int]) -> bool:

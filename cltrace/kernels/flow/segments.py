@@ -79,6 +79,32 @@ def find_segments(dependencies: DataDependencies) -> Mapping[int, list[Segment]]
     return _SegmentAnalysis(dependencies).run()
 
 
+@dataclass(frozen=True, slots=True)
+class _Begin:
+    """A read of an array, an argument, by which segments begin, and the distance of its elements."""
+
+    array: int
+    element_bytes: int
+    load: Load
+
+
+def _segment(
+    begin: _Begin, elements: int, factor: int, step: Step, *, is_index: bool = True
+) -> Segment:
+    """Return segments of an array in which one more is `factor` bytes, by a counter that `is_index`."""
+    size = begin.element_bytes
+    counts = is_index and isinstance(begin.load.type, IntegerType)
+    return Segment(
+        begins=begin.array,
+        begin_bytes=size,
+        elements=elements,
+        trip_bytes=abs(factor * step.number),
+        step=step,
+        unit_bytes=abs(factor) if counts and size_bytes(begin.load.type) == size else 0,
+        place=begin.load.place,
+    )
+
+
 class _SegmentAnalysis:
     def __init__(self, dependencies: DataDependencies) -> None:
         self._dependencies = dependencies
@@ -113,21 +139,10 @@ class _SegmentAnalysis:
             if self._is_zero(outer[0]):
                 yield from self._segments_with_lengths(number, phi.result, step)
             return
-        array, begin_bytes, load = begin
-        is_index = isinstance(phi.type, IntegerType) and isinstance(load.type, IntegerType)
+        is_index = isinstance(phi.type, IntegerType)
         for elements, factor in self._arrays(number, phi.result):
-            if elements != array:
-                yield Segment(
-                    begins=array,
-                    begin_bytes=begin_bytes,
-                    elements=elements,
-                    trip_bytes=abs(factor * step.number),
-                    step=step,
-                    unit_bytes=abs(factor)
-                    if is_index and size_bytes(load.type) == begin_bytes
-                    else 0,
-                    place=load.place,
-                )
+            if elements != begin.array:
+                yield _segment(begin, elements, factor, step, is_index=is_index)
 
     def _is_zero(self, slot: int) -> bool:
         return self._constants.get(uncast(slot, self._definitions)) == 0
@@ -143,22 +158,11 @@ class _SegmentAnalysis:
             return
         for load, factor in self._reads(number, counter):
             begin, elements = self._find_begin(load.pointer), self._array(load.pointer)
-            if begin is None or elements is None or elements in {begin[0], lengths}:
+            if begin is None or elements is None or len({begin.array, elements, lengths}) < 3:
                 continue
-            array, begin_bytes, source = begin
-            is_index = (
-                isinstance(source.type, IntegerType) and size_bytes(source.type) == begin_bytes
-            )
-            counts_alike = self._factors.of([source.result]).get(load.pointer, 0) == factor
-            if array != lengths and counts_alike:
-                yield Segment(
-                    begins=array,
-                    begin_bytes=begin_bytes,
-                    elements=elements,
-                    trip_bytes=abs(factor * step.number),
-                    step=step,
-                    unit_bytes=abs(factor) if is_index else 0,
-                    place=source.place,
+            if self._factors.of([begin.load.result]).get(load.pointer, 0) == factor:
+                yield replace(
+                    _segment(begin, elements, factor, step),
                     lengths=lengths,
                     length_bytes=size_bytes(bound.type),
                 )
@@ -183,15 +187,15 @@ class _SegmentAnalysis:
                     return bound if isinstance(bound.type, IntegerType) else None
         return None
 
-    def _find_begin(self, slot: int) -> tuple[int, int, Load] | None:
-        """Return the array that a counter begins by, the distance of its elements, and a read of it."""
+    def _find_begin(self, slot: int) -> "_Begin | None":
+        """Return what a value begins by that is the sum of one read and of others."""
         loads = self._summed_loads(slot)
         array = self._array(loads[0].pointer) if len(loads) == 1 else None
         if array is None:
             return None
         pointer = self._definitions.get(loads[0].pointer)
         strides = [stride for _, stride in pointer.terms] if isinstance(pointer, Offset) else []
-        return array, max([*strides, size_bytes(loads[0].type)]), loads[0]
+        return _Begin(array, max([*strides, size_bytes(loads[0].type)]), loads[0])
 
     def _find_step(self, slot: int, counter: int) -> Step | None:
         """Return what a counter advances by."""
