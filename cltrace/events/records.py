@@ -263,6 +263,22 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
+class ContentVersion:
+    """Contents of a buffer from a write of the host on, until the next version of that buffer.
+
+    They are stored as they are in the process's contents file: `size_bytes` bytes from `position_bytes`. A
+    size of -1: from then on they are not known. Versions are recorded when a launch of a new configuration
+    uses the buffer. Kernels may have written it since.
+    """
+
+    TABLE = "content_version"
+    position_bytes: int
+    size_bytes: int
+    written_host_ns: int
+    buffer_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Surcharge:
     """Cost of the driver's profiling per launch on a device: medians of `launches` launches each."""
 
@@ -309,6 +325,7 @@ Record = (
     | WorkGroupInfo
     | ArgumentForm
     | Content
+    | ContentVersion
     | Surcharge
     | Diagnostic
     | Redaction

@@ -85,8 +85,6 @@ def _hooks_only_flag(settings: Settings) -> str:
     """Return the flag that only hooks support; empty if there is none."""
     if settings.timing is not Timing.EVENT:
         return f"--timing {settings.timing}"
-    if settings.capture_bytes:
-        return "--capture-buffers"
     if settings.inside_kernel:
         return "--inside"
     if settings.measure_overhead:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cltrace.errors import SpoolError
-from cltrace.events.records import Content, ProcessEnded, Record
+from cltrace.events.records import Content, ContentVersion, ProcessEnded, Record
 from cltrace.events.tables import RowTable
 from cltrace.spool.codec import decode
 from cltrace.spool.guarded_files import open_guarded, read_guarded, size_guarded
@@ -115,6 +115,19 @@ class ProcessSpool:
         if len(data) != content.size_bytes:
             raise SpoolError(f"{path}: captured contents are cut short")
         return stored
+
+    def plain_content(self, version: ContentVersion) -> bytes:
+        """Return the bytes of `version`. Raises: `SpoolError` if they are damaged."""
+        path = self.directory / CONTENTS_FILE
+        try:
+            with open_guarded(path) as file:
+                file.seek(version.position_bytes)
+                data = file.read(version.size_bytes)
+        except (OSError, ValueError, OverflowError) as error:
+            raise SpoolError(f"{path}: captured contents cannot be read: {error}") from error
+        if len(data) != version.size_bytes:
+            raise SpoolError(f"{path}: captured contents are cut short")
+        return data
 
 
 def read_process(directory: Path, identity: ProcessIdentity) -> ProcessSpool:

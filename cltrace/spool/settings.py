@@ -52,8 +52,10 @@ class Settings:
     start_paused: bool = False
     max_commands: int | None = None
     measure_overhead: bool = False
+    capture_contents: bool = True
+    """True to record contents of host-written buffers: of small ones where the layer records."""
     capture_bytes: int = 0
-    """Limit on captured, host-written buffer contents per process, beside small ones; 0 captures none."""
+    """Limit on the contents of large ones per process, which hooks record, too."""
     inside_kernel: str = ""
     """Glob of the kernel whose launch has its buffers captured before it runs; empty for none."""
     inside_launch: int = 1

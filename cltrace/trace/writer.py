@@ -15,7 +15,6 @@ from cltrace.errors import DamagedTraceError, SpoolError
 from cltrace.events.apis import COMMAND_KINDS, Api
 from cltrace.events.clocks import ClockSegment
 from cltrace.events.kinds import Severity
-from cltrace.events.records import Content
 from cltrace.events.tables import CALLS, LAUNCHES
 from cltrace.spool.layout import removed_processes, untraced_reasons
 from cltrace.spool.reader import ProcessSpool, read_parts
@@ -30,6 +29,7 @@ from cltrace.trace import schema
 from cltrace.trace.assembly import assemble_host_calls
 from cltrace.trace.catalogue import Catalogue, catalogue_of_spool
 from cltrace.trace.commands import Int64s, QueueFacts, StoredHostCalls, packed_times, queue_facts
+from cltrace.trace.content_rows import ContentWriter
 from cltrace.trace.database import TraceDatabase
 from cltrace.trace.handles import MemoryHandles
 from cltrace.trace.launch_rows import LaunchWriter
@@ -160,7 +160,7 @@ class _TraceBuilder:
         self._ids = TraceIdAllocator()
         self._rollups = RollupBuilder(scratch)
         self._api_rollups: list[tuple[int, ApiRollup]] = []
-        self._contents: dict[str, int] = {}
+        self._contents = ContentWriter(database)
         self.commands = 0
         self.damaged_rows = 0
 
@@ -189,7 +189,7 @@ class _TraceBuilder:
         self._progress("fitting the clocks")
         segments = self._fit_clocks(host_calls, queue_facts(spool))
         self._database.insert(schema.CLOCK_SEGMENT, segment_rows(segments, ids))
-        self._add_contents(spool, _launches_at(host_calls.commands, positions), ids)
+        self._contents.add(spool, _launches_at(host_calls.commands, positions), ids)
         self._add_calls(host_calls, catalogue_of_spool(spool, ids), ids)
 
     def note_untraced(self, reasons: dict[int, list[str]]) -> None:
@@ -226,22 +226,6 @@ class _TraceBuilder:
         texts = map(valid_unicode, missing.reasons)
         warnings = ((None, None, Severity.WARNING, "incomplete", text, None) for text in texts)
         self._database.insert(schema.DIAGNOSTIC, warnings)
-
-    def _add_contents(self, spool: ProcessSpool, launches: list[int], ids: TraceIds) -> None:
-        """Add captured contents. `launches` are the configurations that they belong to."""
-        added = set()
-        for content, launch_id in zip(spool.records(Content), launches, strict=True):
-            where = ids.of("buffer", content.buffer_id), ids.of("launch", launch_id)
-            if where in added:
-                continue
-            added.add(where)
-            data_id = self._contents.get(content.sha256)
-            if data_id is None:
-                data_id = self._contents[content.sha256] = len(self._contents) + 1
-                stored = spool.stored_content(content)
-                row = (data_id, content.sha256, content.size_bytes, stored)
-                self._database.insert(schema.CONTENT_DATA, [row])
-            self._database.insert(schema.CONTENT, [(*where, content.written_host_ns, data_id)])
 
     def _add_calls(self, host_calls: StoredHostCalls, catalogue: Catalogue, ids: TraceIds) -> None:
         first_command = self._ids.reserve("command", host_calls.commands.row_count)

@@ -92,7 +92,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         start_paused=arguments.start_paused,
         max_commands=arguments.max_events,
         measure_overhead=arguments.measure_overhead,
-        capture_bytes=arguments.capture_buffers << 20,
+        capture_contents=arguments.capture_buffers != 0,
+        capture_bytes=(arguments.capture_buffers or 0) << 20,
         inside_kernel=arguments.inside[0],
         inside_launch=arguments.inside[1],
     )
@@ -157,9 +158,8 @@ def _add_contents(group: argparse._ArgumentGroup) -> None:
         "--capture-buffers",
         metavar="MIB",
         type=parse_natural,
-        default=0,
-        help="record the contents of host-written buffers: up to MIB MiB, and small ones beside "
-        "(default 0: off)",
+        help="record the contents of host-written buffers: up to MIB MiB beside small ones of up to "
+        "64 KiB (default: small ones only; 0: none)",
     )
     group.add_argument(
         "--inside",

@@ -10,11 +10,13 @@ A line is a key, a space and a value, which extends to the end of the line. The 
     force_profiling      yes, no    enable profiling on queues
     follow_children      yes, no    record forks of the command and programs that it starts
     start_paused         yes, no    record nothing until the program resumes the recording
+    capture_contents     yes, no    record contents of small buffers that the host writes
     callsite_depth       number     most frames per call; C code has one at most, 0 records none
     began_host_ns        number     begin of the recording on CLOCK_MONOTONIC
     delay_ns             number     time after which calls are recorded
     duration_ns          number     time for which calls are recorded from then; -1 without limit
     max_commands         number     number of calls after which recording pauses; -1 without limit
+    capture_bytes        number     record contents of large ones, up to so many bytes
     include_kernel       glob       record launches of these kernels only; repeatable
     exclude_kernel       glob       do not record launches of these kernels; repeatable
     record_variable      glob       name of an environment variable that may be recorded; repeatable
@@ -69,6 +71,7 @@ def _values(
         "force_profiling": settings.force_profiling,
         "follow_children": settings.follow_children,
         "start_paused": settings.start_paused,
+        "capture_contents": settings.capture_contents,
     }
     duration, limit = settings.duration_s, settings.max_commands
     numbers = {
@@ -77,6 +80,7 @@ def _values(
         "delay_ns": round(settings.delay_s * NS_PER_S),
         "duration_ns": -1 if duration is None else round(duration * NS_PER_S),
         "max_commands": -1 if limit is None else limit,
+        "capture_bytes": settings.capture_bytes,
     }
     yield from ((key, YES if flag else "no") for key, flag in flags.items())
     yield from ((key, str(number)) for key, number in numbers.items())

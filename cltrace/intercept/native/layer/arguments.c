@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contents.h"
 #include "kernels.h"
 #include "layer.h"
 #include "memory.h"
@@ -303,4 +304,17 @@ int64_t arguments_number(struct thread *thread, struct kernel *kernel)
     atomic_store_explicit(&kernel->arguments_id, number, memory_order_relaxed);
     atomic_store_explicit(&kernel->has_changed, false, memory_order_release);
     return number;
+}
+
+void arguments_record_contents(const struct kernel *kernel)
+{
+    if (LIKELY(atomic_load_explicit(&fresh_contents, memory_order_relaxed) == 0))
+        return;
+    for (cl_uint i = 0; i < kernel->argument_count; i++) {
+        cl_mem buffer;
+        if (kernel->arguments[i].kind != ARGUMENT_BUFFER)
+            continue;
+        memcpy(&buffer, kernel->arguments[i].bytes, sizeof buffer);
+        contents_used(buffer);
+    }
 }

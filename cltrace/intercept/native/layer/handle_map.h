@@ -45,10 +45,10 @@ static inline struct object *map_find(struct handle_map *map, uintptr_t handle)
 }
 
 /* Returns the object of a handle, made of zeros if it is new; NULL without memory.
-   The caller holds `objects_mutex`. */
+   The caller holds the mutex of the map, which is `objects_mutex` for most. */
 struct object *map_insert(struct handle_map *map, uintptr_t handle, size_t size);
 
-/* Calls a function for each object. The caller holds `objects_mutex`. */
+/* Calls a function for each object. The caller holds the mutex of the map. */
 void map_visit(struct handle_map *map, void (*visit)(struct object *));
 
 #endif

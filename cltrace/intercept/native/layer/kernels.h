@@ -43,6 +43,9 @@ void arguments_copy(struct kernel *clone, const struct kernel *original);
 /* Returns the number of the list of a kernel's arguments, and writes the list if it has changed. */
 int64_t arguments_number(struct thread *thread, struct kernel *kernel);
 
+/* Records the contents of the buffers among the arguments, where these are known and not recorded yet. */
+void arguments_record_contents(const struct kernel *kernel);
+
 cl_kernel layer_clCreateKernel(cl_program, const char *, cl_int *);
 cl_int layer_clCreateKernelsInProgram(cl_program, cl_uint, cl_kernel *, cl_uint *);
 cl_kernel layer_clCloneKernel(cl_kernel, cl_int *);

@@ -126,8 +126,12 @@ static inline void launch_end(struct launch *launch, const cl_event *program_eve
         event = *program_event;
         target.clRetainEvent(event);
     }
+    const int64_t last_circumstance = thread->next_circumstance;
+    const bool has_changed = atomic_load_explicit(&launch->kernel->has_changed, memory_order_relaxed);
     launch->row[LAUNCH_CIRCUMSTANCE] = circumstance_number(thread, launch->key);
     launch->row[LAUNCH_ARGUMENTS] = arguments_number(thread, launch->kernel);
+    if (UNLIKELY(has_changed || thread->next_circumstance != last_circumstance))
+        arguments_record_contents(launch->kernel);
     note_command_event(event);
     if (UNLIKELY(launch->waits.count > 0))
         launch->row[LAUNCH_MARK] = record_waits(thread, &launch->waits);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "contents.h"
 #include "extensions.h"
 #include "layer.h"
 #include "loaders.h"
@@ -166,6 +167,7 @@ static void before_fork(void)
 {
     stamps_leave_driver();
     pthread_mutex_lock(&objects_mutex);
+    contents_lock();
     writer_lock();
     stamps_lock();
 }
@@ -174,6 +176,7 @@ static void after_fork_in_parent(void)
 {
     stamps_unlock();
     writer_unlock();
+    contents_unlock();
     pthread_mutex_unlock(&objects_mutex);
     stamps_enter_driver();
 }
@@ -190,6 +193,7 @@ static void after_fork_in_child(void)
     sites_forked();
     loaders_forked();
     extensions_forked();
+    contents_forked();
     *given_directory = '\0';
     if (atomic_load(&state) == STATE_OVER)
         return;

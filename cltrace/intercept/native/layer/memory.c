@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include "calls.h"
+#include "contents.h"
 #include "handle_map.h"
 #include "layer.h"
 #include "platforms.h"
@@ -102,8 +103,10 @@ static void record_release(struct memory *memory, int64_t host_ns)
 static void memory_destroyed(cl_mem handle, void *user_data)
 {
     struct memory *memory = find_memory((uintptr_t)handle);
-    if (memory != NULL && atomic_load(&memory->id) == (long long)(intptr_t)user_data)
-        record_release(memory, now_host_ns());
+    if (memory == NULL || atomic_load(&memory->id) != (long long)(intptr_t)user_data)
+        return;
+    contents_ended((uintptr_t)handle);
+    record_release(memory, now_host_ns());
 }
 
 /* Sets the kind, parent and geometry of a memory object that is not shared virtual memory. */
@@ -249,6 +252,16 @@ static cl_mem memory_created(
     return handle;
 }
 
+static cl_mem buffer_created(struct call *call, bool is_recorded, cl_mem handle, cl_int status,
+                             cl_int *status_return, const void *host)
+{
+    memory_created(call, is_recorded, handle, status, status_return);
+    const struct memory *memory = handle == NULL ? NULL : find_memory((uintptr_t)handle);
+    if (memory != NULL)
+        contents_created(handle, atomic_load(&memory->id), host, (size_t)atomic_load(&memory->size_bytes));
+    return handle;
+}
+
 #define BEGIN_CREATION(api)                                  \
     struct call call;                                        \
     cl_int status = CL_SUCCESS;                              \
@@ -260,7 +273,7 @@ cl_mem layer_clCreateBuffer(
 {
     BEGIN_CREATION(API_clCreateBuffer);
     const cl_mem handle = target.clCreateBuffer(context, flags, size, host, &status);
-    return memory_created(&call, is_recorded, handle, status, status_return);
+    return buffer_created(&call, is_recorded, handle, status, status_return, host);
 }
 
 cl_mem layer_clCreateBufferWithProperties(cl_context context, const cl_bitfield *properties,
@@ -270,7 +283,7 @@ cl_mem layer_clCreateBufferWithProperties(cl_context context, const cl_bitfield 
     BEGIN_CREATION(API_clCreateBufferWithProperties);
     const cl_mem handle =
         target.clCreateBufferWithProperties(context, properties, flags, size, host, &status);
-    return memory_created(&call, is_recorded, handle, status, status_return);
+    return buffer_created(&call, is_recorded, handle, status, status_return, host);
 }
 
 cl_mem layer_clCreateSubBuffer(
@@ -278,6 +291,7 @@ cl_mem layer_clCreateSubBuffer(
 {
     BEGIN_CREATION(API_clCreateSubBuffer);
     const cl_mem handle = target.clCreateSubBuffer(parent, flags, type, info, &status);
+    contents_divided(parent);
     return memory_created(&call, is_recorded, handle, status, status_return);
 }
 

@@ -50,6 +50,7 @@ static void apply_setting(const char *key, const char *value)
         {"force_profiling", &settings.forces_profiling},
         {"follow_children", &settings.follows_children},
         {"start_paused", &settings.starts_paused},
+        {"capture_contents", &settings.captures_contents},
     };
     const struct {
         const char *key;
@@ -59,6 +60,7 @@ static void apply_setting(const char *key, const char *value)
         {"delay_ns", &settings.delay_ns},
         {"duration_ns", &settings.duration_ns},
         {"max_commands", &settings.max_commands},
+        {"capture_bytes", &settings.capture_bytes},
     };
     const struct {
         const char *key;

@@ -24,11 +24,13 @@ struct settings {
     bool forces_profiling;
     bool follows_children;
     bool starts_paused;
+    bool captures_contents; /* of small buffers, and of large ones up to `capture_bytes` */
     int callsite_depth;
     int64_t began_host_ns;
     int64_t delay_ns;
     int64_t duration_ns; /* -1: no limit */
     int64_t max_commands; /* -1: no limit */
+    int64_t capture_bytes;
     struct string_list include_kernels;
     struct string_list exclude_kernels;
     struct string_list recorded_variables;

@@ -1,6 +1,7 @@
 #include "transfers.h"
 
 #include "commands.h"
+#include "contents.h"
 #include "memory.h"
 #include "repeats.h"
 
@@ -100,9 +101,12 @@ cl_int layer_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_uint
     ENTER_COMMAND();
     const cl_int status = target.clEnqueueWriteBuffer(
         queue, buffer, blocking, offset, size, host, wait_count, waits, event_place);
+    if (is_recorded)
+        call_return(&call);
+    if (status == CL_SUCCESS)
+        contents_written(buffer, offset, size, host);
     if (!is_recorded)
         return status;
-    call_return(&call);
     if (status == CL_SUCCESS)
         note_written_data(&call, host, size);
     call_record(&call, status);
@@ -114,6 +118,7 @@ cl_int layer_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_mem d
                                  cl_uint wait_count, cl_waits waits, cl_event *event)
 {
     BEGIN_COMMAND(clEnqueueCopyBuffer);
+    contents_lost(destination);
     if (is_recorded) {
         set_memory(&call, source, destination, (int64_t)size);
         set_offsets(&call, (int64_t)source_offset, (int64_t)target_offset);
@@ -150,6 +155,7 @@ cl_int layer_clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, cl_
                                       cl_uint wait_count, cl_waits waits, cl_event *event)
 {
     BEGIN_COMMAND(clEnqueueWriteBufferRect);
+    contents_lost(buffer);
     if (is_recorded) {
         set_memory(&call, NULL, buffer, product(region));
         set_offsets(&call, 0, rect_offset(buffer_origin, region, buffer_row, buffer_slice));
@@ -169,6 +175,7 @@ cl_int layer_clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, cl_m
                                      cl_waits waits, cl_event *event)
 {
     BEGIN_COMMAND(clEnqueueCopyBufferRect);
+    contents_lost(destination);
     if (is_recorded) {
         set_memory(&call, source, destination, product(region));
         set_offsets(&call, rect_offset(source_origin, region, source_row, source_slice),
@@ -186,6 +193,7 @@ cl_int layer_clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const vo
                                  cl_waits waits, cl_event *event)
 {
     BEGIN_COMMAND(clEnqueueFillBuffer);
+    contents_lost(buffer);
     if (is_recorded) {
         set_memory(&call, NULL, buffer, (int64_t)size);
         set_offsets(&call, 0, (int64_t)offset);
@@ -250,6 +258,7 @@ cl_int layer_clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem source, c
                                         cl_uint wait_count, cl_waits waits, cl_event *event)
 {
     BEGIN_COMMAND(clEnqueueCopyImageToBuffer);
+    contents_lost(destination);
     if (is_recorded) {
         set_memory(&call, source, destination, image_bytes(source, region));
         set_offsets(&call, 0, (int64_t)offset);
@@ -336,6 +345,8 @@ void *layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_uint bl
 {
     cl_int status = CL_SUCCESS;
     BEGIN_COMMAND(clEnqueueMapBuffer);
+    if (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION))
+        contents_lost(buffer);
     if (is_recorded) {
         set_memory(&call, buffer, buffer, (int64_t)size);
         set_offsets(&call, (int64_t)offset, (int64_t)offset);
