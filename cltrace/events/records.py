@@ -266,9 +266,9 @@ class Content:
 class ContentVersion:
     """Contents of a buffer from a write of the host on, until the next version of that buffer.
 
-    They are stored as they are in the process's contents file: `size_bytes` bytes from `position_bytes`. A
-    size of -1: from then on they are not known. Versions are recorded when a launch of a new configuration
-    uses the buffer. Kernels may have written it since.
+    They are stored as they are in the process's contents file: `size_bytes` bytes from `position_bytes`.
+    A size of -1: from then on they are not known. Versions are recorded when a launch of a new
+    configuration uses the buffer. Kernels may have written it since.
     """
 
     TABLE = "content_version"

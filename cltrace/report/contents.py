@@ -36,7 +36,7 @@ _REVEALED_CONTENTS: Final = (
     ("build options", "SELECT sum(options <> '') FROM v_build", "--no-source"),
     ("build logs", "SELECT count(log) FROM v_build", "--no-source"),
     ("kernel arguments", "SELECT count(*) FROM v_launch_arg", "--no-args"),
-    ("buffer contents", "SELECT count(*) FROM v_content", "off by default"),
+    ("buffer contents", "SELECT count(*) FROM v_content", "--capture-buffers 0"),
     ("names of kernels", "SELECT count(DISTINCT name) FROM v_kernel", "nothing"),
 )
 """Content that reveals the program: its name, the query that counts it, the flag that leaves it out."""

@@ -120,12 +120,16 @@ class ProcessSpool:
         """Return the bytes of `version`. Raises: `SpoolError` if they are damaged."""
         path = self.directory / CONTENTS_FILE
         try:
+            is_there = (
+                version.position_bytes >= 0
+                and 0 < version.size_bytes <= size_guarded(path) - version.position_bytes
+            )
             with open_guarded(path) as file:
-                file.seek(version.position_bytes)
-                data = file.read(version.size_bytes)
-        except (OSError, ValueError, OverflowError) as error:
+                file.seek(version.position_bytes if is_there else 0)
+                data = file.read(version.size_bytes if is_there else 0)
+        except OSError as error:
             raise SpoolError(f"{path}: captured contents cannot be read: {error}") from error
-        if len(data) != version.size_bytes:
+        if not is_there or len(data) != version.size_bytes:
             raise SpoolError(f"{path}: captured contents are cut short")
         return data
 

@@ -3,8 +3,10 @@
 import hashlib
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
+from cltrace.errors import SpoolError
 from cltrace.events.records import Content, ContentVersion
 from cltrace.spool.reader import ProcessSpool
 from cltrace.trace import schema
@@ -47,18 +49,19 @@ class ContentWriter:
             self._database.insert(schema.CONTENT, [(*where, content.written_host_ns, data_id)])
 
     def _add_version(self, spool: ProcessSpool, version: ContentVersion, ids: TraceIds) -> None:
-        """Add contents that are those of a buffer until its next version."""
+        """Add contents that are those of a buffer until its next version.
+
+        Contents that a machine lost when it failed are as unknown as those that something else wrote.
+        """
         data_id = None
-        if version.size_bytes != _LOST_BYTES:
-            data = spool.plain_content(version)
+        with suppress(SpoolError):
+            data = b"" if version.size_bytes == _LOST_BYTES else spool.plain_content(version)
             digest = hashlib.sha256(data).hexdigest()
             data_id = self._ids.get(digest)
-            if data_id is None:
+            if data and data_id is None:
                 data_id = self._add_data(digest, len(data), zlib.compress(data, _ZLIB_LEVEL))
         buffer_id = ids.of("buffer", version.buffer_id)
-        self._database.insert(
-            schema.CONTENT, [(buffer_id, None, version.written_host_ns, data_id)]
-        )
+        self._database.insert(schema.CONTENT, [(buffer_id, None, version.written_host_ns, data_id)])
 
     def _add_data(self, digest: str, size_bytes: int, deflated: bytes) -> int:
         data_id = self._ids[digest] = len(self._ids) + 1

@@ -105,7 +105,7 @@ def test_without_a_compiler_the_hooks_serve_alone(run: Runner, tmp_path: Path) -
     assert "--layer on" in done.stderr
 
 
-@pytest.mark.parametrize("flags", [("--timing", "sync"), ("--capture-buffers", "4")], ids=str)
+@pytest.mark.parametrize("flags", [("--timing", "sync"), ("--inside", "scale")], ids=str)
 def test_what_the_layer_lacks_is_refused_by_name(
     flags: tuple[str, ...], run: Runner, tmp_path: Path
 ) -> None:

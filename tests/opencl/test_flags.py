@@ -295,8 +295,10 @@ def test_captures_what_the_host_wrote(traced: Traced) -> None:
         "cl.enqueue_copy(queue, other, np.full(1 << 18, 7, np.int32))\n"
         "red(queue, (64,), None, memory); greenish(queue, (64,), None, other); queue.finish()\n"
     )
-    assert traced(code, code=True).rows("SELECT count(*) FROM v_content") == [(0,)]
-    trace = traced(code, flags=["--capture-buffers", "4"], code=True)
+    hooks = ["--layer", "off"]
+    plain = traced(code, flags=hooks, code=True)
+    assert plain.rows("SELECT count(*) FROM v_content") == [(0,)]
+    trace = traced(code, flags=[*hooks, "--capture-buffers", "4"], code=True)
     rows = trace.rows(
         "SELECT l.kernel, c.size_bytes, c.deflated FROM v_content c "
         "JOIN v_launch l ON l.launch_id = c.launch_id ORDER BY 1 DESC"
@@ -304,7 +306,7 @@ def test_captures_what_the_host_wrote(traced: Traced) -> None:
     assert [row[:2] for row in rows] == [("red", 256), ("greenish", 1 << 20)]
     assert zlib.decompress(rows[0][2]) == np.arange(64, dtype="<i4").tobytes()
     assert zlib.decompress(rows[1][2]) == b"\7\0\0\0" * (1 << 18)
-    small = traced(code, flags=["--capture-buffers", "0"], code=True)
+    small = traced(code, flags=[*hooks, "--capture-buffers", "0"], code=True)
     assert small.rows("SELECT count(*) FROM v_content") == [(0,)]
 
 
@@ -318,7 +320,7 @@ def test_captured_contents_leave_room_for_small_buffers(traced: Traced) -> None:
         "    greenish(queue, (64,), None, other)\n"
         "red(queue, (64,), None, ends); queue.finish()\n"
     )
-    trace = traced(code, flags=["--capture-buffers", "2"], code=True)
+    trace = traced(code, flags=["--layer", "off", "--capture-buffers", "2"], code=True)
     sizes = dict(
         trace.rows(
             "SELECT l.kernel, max(c.size_bytes) FROM v_content c "
@@ -329,7 +331,7 @@ def test_captured_contents_leave_room_for_small_buffers(traced: Traced) -> None:
     noted = trace.rows("SELECT message FROM v_diagnostic WHERE code = 'contents-not-captured'")
     assert noted == [
         (
-            "not all contents of buffers are recorded: 1,048,576 bytes were the first beyond "
+            "not all contents of buffers are recorded: 1024 KiB were the first beyond "
             "--capture-buffers 2",
         )
     ]
@@ -343,7 +345,7 @@ def test_what_launches_have_stored_may_make_way(traced: Traced) -> None:
         "    greenish(queue, (64,), None, other)\n"
         "queue.finish()\n"
     )
-    trace = traced(code, flags=["--capture-buffers", "2"], code=True)
+    trace = traced(code, flags=["--layer", "off", "--capture-buffers", "2"], code=True)
     assert trace.rows("SELECT count(*) FROM v_content") == [(6,)]
     assert not trace.rows("SELECT 1 FROM v_diagnostic WHERE code = 'contents-not-captured'")
 

@@ -145,7 +145,7 @@ class HostWriteCapture:
         if self._is_complete:
             self._is_complete = False
             self._note(
-                f"not all contents of buffers are recorded: {size_bytes:,} bytes were the first beyond "
+                f"not all contents of buffers are recorded: {-(-size_bytes >> 10)} KiB were the first beyond "
                 f"--capture-buffers {self._budget_bytes >> 20}"
             )
 

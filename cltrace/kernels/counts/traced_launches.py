@@ -6,7 +6,7 @@ import shlex
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from cltrace.kernels.arguments import (
     SamplerArgument,
     StructArgument,
 )
+from cltrace.kernels.counts.traced_contents import CapturedContents, TraceContents
 from cltrace.kernels.counts.traced_images import captured_image, image_of_size
 from cltrace.kernels.machine import Machine
 from cltrace.trace.reader import Trace
@@ -61,12 +62,22 @@ class TracedProgram:
     headers: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class LaterUse:
+    """A use of a buffer by a kernel after its contents were captured; None for an unknown program."""
+
+    program: TracedProgram | None
+    kernel: str
+    position: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedLaunch:
     """A launch configuration of a trace.
 
     `launch_id` is its id in the trace, `calls` the number of its launches, `buffers` the ids of the
-    memory objects among its arguments. `local_size` is None if the driver chose it.
+    memory objects among its arguments. `local_size` is None if the driver chose it. `later_uses` are, by
+    argument, the kernels that may have changed its contents since they were captured.
     """
 
     launch_id: int
@@ -78,20 +89,26 @@ class TracedLaunch:
     arguments: Sequence[Argument]
     calls: int
     buffers: tuple[int, ...] = ()
+    later_uses: Mapping[int, tuple[LaterUse, ...]] = field(default_factory=dict)
 
 
 def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
     """Yield the launch configurations of a trace with known arguments."""
     programs = _programs(trace)
-    contents = _read_contents(trace)
+    reader = _ArgumentReader(trace, programs)
     arguments: dict[int, list[Argument]] = {}
     buffers: dict[int, list[int]] = {}
+    later_uses: dict[int, dict[int, tuple[LaterUse, ...]]] = {}
     for launch, *facts in trace.iterate(_ARGUMENTS):
-        if isinstance(launch, int):
-            if isinstance(facts[-1], int):
-                buffers.setdefault(launch, []).append(facts[-1])
-            argument = _argument(facts, contents.get(launch, {}))
-            arguments.setdefault(launch, []).append(argument)
+        if not isinstance(launch, int):
+            continue
+        if isinstance(facts[-1], int):
+            buffers.setdefault(launch, []).append(facts[-1])
+        known = arguments.setdefault(launch, [])
+        argument, uses = reader.read(launch, facts)
+        if uses:
+            later_uses.setdefault(launch, {})[len(known)] = uses
+        known.append(argument)
     for launch, kernel, program, sizes, local, offset, calls in trace.iterate(_LAUNCHES):
         global_size = _sizes(sizes)
         if global_size is not None and 0 < len(global_size) <= 3 and min(global_size) > 0:
@@ -106,6 +123,7 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
                 arguments=arguments.get(launch_id, []),
                 calls=_int_or(calls, 0),
                 buffers=tuple(dict.fromkeys(buffers.get(launch_id, ()))),
+                later_uses=later_uses.get(launch_id, {}),
             )
 
 
@@ -167,18 +185,6 @@ def _split_options(options: object) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def _read_contents(trace: Trace) -> Mapping[int, Mapping[int, bytes]]:
-    """Return the compressed captured contents by launch and buffer."""
-    contents: dict[int, dict[int, bytes]] = {}
-    rows = trace.iterate(
-        "SELECT launch_id, buffer_id, deflated FROM v_content WHERE deflated IS NOT NULL"
-    )
-    for launch, buffer, compressed in rows:
-        if isinstance(launch, int) and isinstance(buffer, int) and isinstance(compressed, bytes):
-            contents.setdefault(launch, {})[buffer] = compressed
-    return contents
-
-
 def _sizes(text: object) -> tuple[int, ...] | None:
     """Parse a JSON array of sizes."""
     if text is None:
@@ -188,27 +194,56 @@ def _sizes(text: object) -> tuple[int, ...] | None:
     return None
 
 
-def _argument(facts: Sequence[object], contents: Mapping[int, bytes]) -> Argument:
-    kind, value, detail, dtype, size, offset, memory, width, height, depth, buffer = facts
-    match kind:
-        case "buffer" | "svm":
-            buffer_bytes = _int_or(memory, 0)
-            begin = _int_or(offset, 0)
-            compressed = contents.get(_int_or(buffer, -1))
-            return BufferArgument(max(buffer_bytes - begin, 0), _unpack(compressed, begin))
-        case "image":
-            sides = (_int_or(width, 1), _int_or(height, 1) or 1, _int_or(depth, 1) or 1)
-            raw = _decompress(contents.get(_int_or(buffer, -1)))
-            captured = None if raw is None else captured_image(raw)
-            return captured or image_of_size(sides, _int_or(memory, 0))
-        case "local":
-            return LocalArgument(_int_or(size, 0))
-        case "sampler":
-            return _sampler(str(detail))
-        case "scalar":
-            return _scalar(value, detail, dtype)
-        case _:
-            return None
+class _ArgumentReader:
+    """Reader of the arguments of launches, with the contents that were captured of them."""
+
+    def __init__(self, trace: Trace, programs: Mapping[int, TracedProgram]) -> None:
+        self._contents = TraceContents(trace)
+        self._programs = programs
+        self._raw: dict[int, tuple[bytes, NDArray[np.uint8] | None]] = {}
+        """The contents by the object that has them compressed, each decompressed once."""
+
+    def read(self, launch: int, facts: Sequence[object]) -> tuple[Argument, tuple[LaterUse, ...]]:
+        """Return an argument, and what may have changed its contents since they were captured."""
+        kind, value, detail, dtype, size, offset, memory, width, height, depth, buffer = facts
+        captured = self._contents.of(launch, buffer) if isinstance(buffer, int) else None
+        raw = None if captured is None else self._decompressed(captured.deflated)
+        argument: Argument
+        match kind:
+            case "buffer" | "svm":
+                begin = _int_or(offset, 0)
+                contents = raw if raw is None or not begin else raw[begin:]
+                argument = BufferArgument(max(_int_or(memory, 0) - begin, 0), contents)
+            case "image":
+                sides = (_int_or(width, 1), _int_or(height, 1) or 1, _int_or(depth, 1) or 1)
+                image = None if raw is None else captured_image(raw.tobytes())
+                argument = image or image_of_size(sides, _int_or(memory, 0))
+            case "local":
+                argument = LocalArgument(_int_or(size, 0))
+            case "sampler":
+                argument = _sampler(str(detail))
+            case "scalar":
+                argument = _scalar(value, detail, dtype)
+            case _:
+                argument = None
+        return argument, () if captured is None or raw is None else self._later_uses(captured)
+
+    def _decompressed(self, deflated: bytes) -> NDArray[np.uint8] | None:
+        """Return contents; None if they are corrupt."""
+        known = self._raw.get(id(deflated))
+        if known is None:
+            raw = None
+            with suppress(zlib.error):
+                unpacked = zlib.decompressobj().decompress(deflated, MAX_CONTENT_BYTES)
+                raw = np.frombuffer(unpacked, np.uint8)
+            known = self._raw[id(deflated)] = deflated, raw
+        return known[1]
+
+    def _later_uses(self, captured: CapturedContents) -> tuple[LaterUse, ...]:
+        return tuple(
+            LaterUse(self._programs.get(use.program), use.kernel, use.position)
+            for use in captured.later_uses
+        )
 
 
 def _sampler(detail: str) -> SamplerArgument:
@@ -221,20 +256,6 @@ def _sampler(detail: str) -> SamplerArgument:
 
 def _int_or(value: object, default: int) -> int:
     return value if isinstance(value, int) else default
-
-
-def _unpack(compressed: bytes | None, begin: int) -> NDArray[np.uint8] | None:
-    """Decompress contents from an offset on; None if there are none or they are corrupt."""
-    raw = _decompress(compressed)
-    return None if raw is None else np.frombuffer(raw, np.uint8)[begin:]
-
-
-def _decompress(compressed: bytes | None) -> bytes | None:
-    if compressed is None:
-        return None
-    with suppress(zlib.error):
-        return zlib.decompressobj().decompress(compressed, MAX_CONTENT_BYTES)
-    return None
 
 
 def _scalar(value: object, detail: object, dtype: object) -> Argument:

@@ -1,12 +1,20 @@
 """Configurations of the launches of a trace, with what is known of them."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from cltrace.errors import KernelError
+from cltrace.kernels.arguments import Argument, BufferArgument
 from cltrace.kernels.compiler import CodeForm, Target
 from cltrace.kernels.counts.count_cache import ConfigurationKeys, Key
 from cltrace.kernels.counts.records import KernelCounts
-from cltrace.kernels.counts.traced_launches import TracedLaunch, TracedProgram, usual_local_size
+from cltrace.kernels.counts.traced_launches import (
+    LaterUse,
+    TracedLaunch,
+    TracedProgram,
+    usual_local_size,
+)
 from cltrace.kernels.launch_results import nd_range
 from cltrace.kernels.launches.count_store import (
     ArgumentDigests,
@@ -57,9 +65,11 @@ class LaunchConfigurations:
 
     def program_key(self, launch: TracedLaunch) -> str:
         """Return the key of a launch's program. Raises: `KernelError` if there is none."""
-        traced = launch.program
-        if traced is None:
+        if launch.program is None:
             raise KernelError("the trace has no source of its program")
+        return self._key_of(launch.program)
+
+    def _key_of(self, traced: TracedProgram) -> str:
         cached = self._program_keys.get(id(traced))
         if cached is None:
             cached = self._program_keys[id(traced)] = traced, program_key(traced)
@@ -67,17 +77,23 @@ class LaunchConfigurations:
         return cached[1]
 
     def inputs_task(self, launch: TracedLaunch) -> InputsTask | None:
-        """Return the task that finds the inputs of a launch's kernel; None if they are known.
+        """Return a task that finds the inputs of a launch's kernel, or of one that ran before it.
+
+        None if all are known.
 
         Raises: `KernelError` for a launch without a program.
         """
-        program = self.program_key(launch)
-        key = kernel_key(program, launch.kernel)
-        if key not in self._inputs:
-            inputs = self._store.find_inputs(key)
-            if inputs is None:
-                return InputsTask(program, {launch.kernel: key})
-            self._inputs[key] = inputs
+        own = LaterUse(launch.program, launch.kernel, 0)
+        for use in (own, *chain.from_iterable(launch.later_uses.values())):
+            if use.program is None:
+                continue
+            program = self._key_of(use.program)
+            key = kernel_key(program, use.kernel)
+            if key not in self._inputs:
+                inputs = self._store.find_inputs(key)
+                if inputs is None:
+                    return InputsTask(program, {use.kernel: key})
+                self._inputs[key] = inputs
         return None
 
     def configuration(self, launch: TracedLaunch) -> tuple[CountedKernel, Key]:
@@ -97,26 +113,47 @@ class LaunchConfigurations:
             nd_range(*sizes)
         except ValueError as error:
             raise KernelError(f"{error}") from error
-        key = kernel.keys.key(*sizes, launch.arguments)
+        arguments = self._current_arguments(launch)
+        key = kernel.keys.key(*sizes, arguments)
         if key not in kernel.tasks:
-            kernel.tasks[key] = self._count_task(launch, program, local_size)
+            kernel.tasks[key] = self._count_task(launch, arguments, program, local_size)
         return kernel, key
 
+    def _current_arguments(self, launch: TracedLaunch) -> Sequence[Argument]:
+        """Return the arguments of a launch, without contents that a kernel before it may have changed."""
+        arguments = list(launch.arguments)
+        for position, uses in launch.later_uses.items():
+            argument = arguments[position]
+            if isinstance(argument, BufferArgument) and any(map(self._writes, uses)):
+                arguments[position] = replace(argument, contents=None)
+        return arguments
+
+    def _writes(self, use: LaterUse) -> bool:
+        """Return whether a kernel may write the memory of a parameter."""
+        if use.program is None:
+            return True
+        inputs = self._inputs.get(kernel_key(self._key_of(use.program), use.kernel))
+        return inputs is None or inputs.written is None or use.position in inputs.written
+
     def _count_task(
-        self, launch: TracedLaunch, program: str, local_size: tuple[int, ...]
+        self,
+        launch: TracedLaunch,
+        arguments: Sequence[Argument],
+        program: str,
+        local_size: tuple[int, ...],
     ) -> CountTask:
         """Return the task of a configuration, with the arguments of its first launch."""
         sizes = (launch.global_size, local_size, launch.global_offset)
         return CountTask(
             program=program,
             key=configuration_key(
-                program, launch.kernel, self._machine, sizes, launch.arguments, self._digests
+                program, launch.kernel, self._machine, sizes, arguments, self._digests
             ),
             kernel=launch.kernel,
             global_size=launch.global_size,
             local_size=local_size,
             global_offset=launch.global_offset,
-            arguments=launch.arguments,
+            arguments=arguments,
             machine=self._machine,
             cpu_s=self._cpu_s,
             form=CodeForm.OPTIMISED,

@@ -81,11 +81,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class KernelInputs:
-    """The arguments that decide a kernel's counts, or the reason for which it cannot be counted."""
+    """The arguments that decide a kernel's counts, or the reason for which it cannot be counted.
+
+    `written` are the parameters whose memory it may write, by index; None if it may write any.
+    """
 
     slice: SliceInputs | None
     error: str = ""
     message: str = ""
+    written: frozenset[int] | None = None
 
     def read(self) -> SliceInputs:
         """Return the arguments. Raises: `KernelError`."""
@@ -149,7 +153,11 @@ class CountStore:
                 contents = frozenset(
                     root if isinstance(root, int) else str(root) for root in stored["contents"]
                 )
-                return KernelInputs(SliceInputs(parameters, contents))
+                written = stored["written"]
+                return KernelInputs(
+                    SliceInputs(parameters, contents),
+                    written=None if written is None else frozenset(map(int, written)),
+                )
         return None
 
     def keep_inputs(self, key: str, inputs: KernelInputs) -> None:
@@ -162,6 +170,7 @@ class CountStore:
             stored = {
                 "parameters": sorted(inputs.slice.parameters),
                 "contents": sorted(inputs.slice.contents, key=str),
+                "written": None if inputs.written is None else sorted(inputs.written),
             }
         self._cache.put(key, json.dumps(stored))
 

@@ -79,8 +79,7 @@ class TracedLaunchCounter:
 
     def count(self, launch: TracedLaunch) -> KernelCounts:
         """Return the counts of a launch. Raises: `KernelError`."""
-        inputs_task = self._known.inputs_task(launch)
-        if inputs_task is not None:
+        while (inputs_task := self._known.inputs_task(launch)) is not None:
             self._known.remember(inputs_task, self._runner.run(inputs_task))
         kernel, key = self._known.configuration(launch)
         by_configuration = kernel.as_written if CodeForm.WRITTEN in self._forms else kernel.counts
@@ -210,8 +209,7 @@ class _ParallelCount:
         self.queue = TaskQueue(known.programs)
         for launch in launches:
             self._add(launch)
-        for program, keys in self._kernels.items():
-            self.queue.add(InputsTask(program, keys))
+        self._queue_inputs()
 
     def max_tasks(self) -> int:
         """Return the largest number of tasks that may be left."""
@@ -225,6 +223,7 @@ class _ParallelCount:
         elif isinstance(task, InputsTask):
             for launch in self._without_inputs.pop(task.program, ()):
                 self._add(launch)
+            self._queue_inputs()
         waiting = sum(sum(launches.values()) for launches in self._open.values())
         waiting += sum(map(len, self._without_inputs.values()))
         self._progress(f"{self._total - waiting:,} of {self._total:,} launches")
@@ -239,6 +238,12 @@ class _ParallelCount:
         for task in tasks.values():
             if self._known.find_code(task) is None:
                 self.queue.add(task)
+
+    def _queue_inputs(self) -> None:
+        """Queue the tasks that find the inputs of kernels, one per program."""
+        for program, keys in self._kernels.items():
+            self.queue.add(InputsTask(program, keys))
+        self._kernels.clear()
 
     def _add(self, launch: TracedLaunch) -> None:
         """Add the task of a launch, unless it is known or another launch has it."""

@@ -15,9 +15,10 @@ from cltrace.errors import (
 from cltrace.kernels.arguments import Argument
 from cltrace.kernels.compiler import CodeForm, Compiler, Target
 from cltrace.kernels.counts.count import count, count_written
-from cltrace.kernels.counts.kernel_analysis import analyse_kernel
+from cltrace.kernels.counts.kernel_analysis import KernelAnalysis, analyse_kernel
 from cltrace.kernels.counts.stored_counts import encode_counts, encode_written
 from cltrace.kernels.counts.traced_launches import TracedProgram
+from cltrace.kernels.flow.dependencies import UNKNOWN_ROOT
 from cltrace.kernels.launches.count_store import CountStore, KernelInputs, Outcome, failed
 from cltrace.kernels.limits import limit_counting, limit_reading
 from cltrace.kernels.machine import Machine
@@ -125,7 +126,9 @@ class TaskRunner:
             if kernel in program.kernels:
                 with limit_reading():
                     analysis = analyse_kernel(program, kernel, CodeForm.OPTIMISED)
-                    inputs = KernelInputs(analysis.slice_inputs)
+                    inputs = KernelInputs(
+                        analysis.slice_inputs, written=_written_parameters(analysis)
+                    )
             else:
                 inputs = KernelInputs(None, KernelError.__name__, _NO_KERNEL)
         except Exception as error:  # noqa: BLE001 - a defect with one kernel spares the others
@@ -165,6 +168,14 @@ def _count_form(task: CountTask, program: Program) -> str:
         return encode_written(count_written(*launch, global_offset=offset, machine=machine))
     forms = {CodeForm.OPTIMISED}
     return encode_counts(count(*launch, global_offset=offset, machine=machine, forms=forms))
+
+
+def _written_parameters(analysis: KernelAnalysis) -> frozenset[int] | None:
+    """Return the parameters whose memory a kernel may write; None if it may write any."""
+    roots = analysis.written_roots
+    if UNKNOWN_ROOT in roots:
+        return None
+    return frozenset(root for root in roots if isinstance(root, int))
 
 
 def _is_lasting(error: Exception) -> bool:

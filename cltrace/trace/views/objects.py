@@ -325,17 +325,19 @@ V_BUFFER: Final = View(
 
 V_CONTENT: Final = View(
     "v_content",
-    "Captured contents of buffers and images (--capture-buffers, --inside).",
+    "Captured contents of buffers and images: of small buffers, and of those that --capture-buffers and "
+    "--inside capture.",
     "content c LEFT JOIN content_data d ON d.id = c.content_data_id",
     columns(
         ("buffer_id", "c.buffer_id", "the buffer"),
         (
             "launch_id",
             "c.launch_id",
-            "launch configuration before whose first launch the contents were captured",
+            "launch configuration before whose first launch the contents were captured; NULL: those of the "
+            "buffer from `written_host_ns` to its next row, unless a kernel wrote it",
         ),
         ("written_host_ns", "c.written_host_ns", "time of the host's last write to the buffer"),
-        ("size_bytes", "d.size_bytes", "size of the contents"),
+        ("size_bytes", "d.size_bytes", "size of the contents; NULL: from then on not known"),
         ("sha256", "d.sha256", "SHA-256 digest of the contents"),
         (
             "deflated",

@@ -1,5 +1,6 @@
 #include "contents.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,31 +9,42 @@
 #include "layer.h"
 #include "memory.h"
 #include "records.h"
+#include "repeats.h"
 #include "settings.h"
 #include "spool_file.h"
 
 /* As large as constant memory is, which holds filters, tables, cameras and sizes. */
 #define SMALL_BYTES ((size_t)64 << 10)
 #define SMALL_ROOM_BYTES ((size_t)4 << 20)
-#define MAX_VERSIONS 64 /* of a buffer: one that changes for every launch tells no more */
+#define MAX_VERSIONS 64 /* of a buffer: one that changes for every configuration tells no more */
+#define NOWHERE (-1)
 
-/* The contents of a buffer; `bytes` is NULL while they are not known. Protected by `contents_mutex`. */
+/* Contents that are in the file, by their fingerprint. */
+struct stored {
+    struct object object;
+    size_t size;
+    int64_t position;
+};
+
+/* The contents of a buffer. `bytes` is NULL while they are not known, or in the file only. */
 struct copy {
     struct object object;
-    int64_t buffer_id;
+    int64_t buffer_id; /* 0: of no buffer of this process */
     unsigned char *bytes;
     size_t size;
     int64_t written_ns;
-    int64_t position; /* of the same bytes in the file, -1 if they are not there */
-    int versions;     /* that are recorded */
-    bool is_fresh;    /* not recorded since it was written */
+    int64_t position; /* of the bytes in the file, or NOWHERE */
+    int versions;     /* that were recorded */
+    bool is_fresh;    /* not recorded since they were written */
     bool is_current;  /* the version that was recorded last is that of the buffer */
     bool is_divided;
 };
 
-/* Small contents have a room of their own, as large ones would leave none. */
+/* Small contents have a room of their own, as large ones would leave none. `evictable` bytes of the copied
+   ones are in the file. */
 struct room {
     size_t copied;
+    size_t evictable;
     size_t stored;
 };
 
@@ -40,10 +52,11 @@ atomic_int fresh_contents;
 
 /* Never held while the driver is called, which may call `contents_ended` from any thread. */
 static pthread_mutex_t contents_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct handle_map copies;
+static struct handle_map copies, stored_contents;
 static struct room small_room, large_room;
+static struct room *full_room; /* whose copies are being evicted */
 static struct spool_file contents_file = {.name = "contents.bin"};
-static int64_t contents_position;
+static int64_t file_bytes;
 
 static struct copy *find_copy(uintptr_t handle)
 {
@@ -68,15 +81,16 @@ static bool is_captured(size_t size)
     return size <= SMALL_BYTES || size <= (size_t)settings.capture_bytes;
 }
 
+/* Tells once that contents are left out which the user asked for. */
 static void note_omission(size_t size)
 {
     static atomic_bool is_noted;
-    char message[128];
+    char message[160];
     if (settings.capture_bytes == 0 || atomic_exchange(&is_noted, true))
         return;
     snprintf(message, sizeof message,
-             "not all contents of buffers are recorded: %zu bytes were the first beyond --capture-buffers %lld",
-             size, (long long)(settings.capture_bytes >> 20));
+             "not all contents of buffers are recorded: %zu KiB were the first beyond --capture-buffers %lld",
+             (size + 1023) >> 10, (long long)(settings.capture_bytes >> 20));
     record_diagnostic("warning", "contents-not-captured", message);
 }
 
@@ -99,40 +113,67 @@ static void set_fresh(struct copy *copy, bool is_fresh)
     copy->is_fresh = is_fresh;
 }
 
-static void free_bytes(struct copy *copy)
+static void set_position(struct copy *copy, int64_t position)
 {
-    if (copy->bytes != NULL)
-        room_of(copy->size)->copied -= copy->size;
-    free(copy->bytes);
-    copy->bytes = NULL;
-    set_fresh(copy, false);
+    struct room *room = room_of(copy->size);
+    if (copy->position != NOWHERE)
+        room->evictable -= copy->size;
+    if (position != NOWHERE)
+        room->evictable += copy->size;
+    copy->position = position;
 }
 
+static void free_bytes(struct copy *copy)
+{
+    if (copy->bytes == NULL)
+        return;
+    set_position(copy, NOWHERE);
+    room_of(copy->size)->copied -= copy->size;
+    free(copy->bytes);
+    copy->bytes = NULL;
+}
+
+/* Forgets contents, which something else has changed or which have no room. */
 static void forget(struct copy *copy)
 {
-    if (copy->is_current)
-        record_version(copy, 0, -1, now_host_ns());
+    if (copy->is_current) /* until a write that was not recorded */
+        record_version(copy, 0, -1, copy->is_fresh ? copy->written_ns : now_host_ns());
     copy->is_current = false;
     free_bytes(copy);
+    set_fresh(copy, false);
 }
 
 static void reset(struct copy *copy, int64_t buffer_id)
 {
     free_bytes(copy);
+    set_fresh(copy, false);
     copy->buffer_id = buffer_id;
-    copy->position = -1;
+    copy->position = NOWHERE;
     copy->versions = 0;
     copy->is_current = copy->is_divided = false;
 }
 
-/* Returns a copy's bytes, with room for `size`; NULL if there is no room. */
+static void evict_stored(struct object *object)
+{
+    struct copy *copy = (struct copy *)(void *)object;
+    if (copy->bytes != NULL && copy->position != NOWHERE && !copy->is_fresh &&
+        room_of(copy->size) == full_room)
+        free_bytes(copy);
+}
+
+/* Returns a copy's bytes, with room for `size`; NULL if there is none. */
 static unsigned char *allocate(struct copy *copy, size_t size)
 {
     if (copy->bytes != NULL && copy->size == size)
         return copy->bytes;
     free_bytes(copy);
     struct room *room = room_of(size);
-    if (room->copied + size > room_bytes(size) || (copy->bytes = malloc(size)) == NULL)
+    const size_t limit = room_bytes(size);
+    if (room->copied + size > limit && room->copied - room->evictable + size <= limit) {
+        full_room = room;
+        map_visit(&copies, evict_stored);
+    }
+    if (room->copied + size > limit || (copy->bytes = malloc(size)) == NULL)
         return NULL;
     room->copied += size;
     copy->size = size;
@@ -144,23 +185,35 @@ static void copy_whole(struct copy *copy, const void *host, size_t size)
     const bool is_same = copy->bytes != NULL && copy->size == size && memcmp(copy->bytes, host, size) == 0;
     if (copy->is_divided || copy->buffer_id == 0)
         return;
-    if (!is_same && allocate(copy, size) == NULL) {
-        note_omission(size);
+    if (!is_same) {
+        if (allocate(copy, size) == NULL) {
+            note_omission(size);
+            forget(copy);
+            return;
+        }
+        memcpy(copy->bytes, host, size);
+        set_position(copy, NOWHERE);
+    }
+    copy->written_ns = now_host_ns(); /* of the same data, too: a kernel may have written the buffer between */
+    set_fresh(copy, true);
+}
+
+static void copy_part(struct copy *copy, size_t offset, const void *host, size_t size)
+{
+    if (copy->bytes == NULL || offset > copy->size || size > copy->size - offset) {
         forget(copy);
         return;
     }
-    if (!is_same) {
-        memcpy(copy->bytes, host, size);
-        copy->position = -1;
-    }
-    copy->written_ns = now_host_ns(); /* of the same data, too: a kernel may have written the buffer between */
+    memcpy(copy->bytes + offset, host, size);
+    set_position(copy, NOWHERE);
+    copy->written_ns = now_host_ns();
     set_fresh(copy, true);
 }
 
 void contents_created(cl_mem buffer, int64_t buffer_id, const void *host, size_t size)
 {
     if (!is_captured(size) || buffer_id == 0) {
-        if (host != NULL && buffer_id != 0)
+        if (host != NULL && buffer_id != 0 && settings.captures_contents)
             note_omission(size);
         return;
     }
@@ -183,14 +236,10 @@ void contents_written(cl_mem buffer, size_t offset, size_t size, const void *hos
     KEEP_ERRNO();
     const size_t buffer_size = (size_t)memory_size_bytes(buffer);
     pthread_mutex_lock(&contents_mutex);
-    if (offset == 0 && size == buffer_size) {
+    if (offset == 0 && size == buffer_size)
         copy_whole(copy, host, size);
-    } else if (copy->bytes != NULL && offset <= copy->size && size <= copy->size - offset) {
-        memcpy(copy->bytes + offset, host, size);
-        copy->position = -1;
-        copy->written_ns = now_host_ns();
-        set_fresh(copy, true);
-    }
+    else
+        copy_part(copy, offset, host, size);
     pthread_mutex_unlock(&contents_mutex);
 }
 
@@ -210,8 +259,9 @@ void contents_divided(cl_mem buffer)
     struct copy *copy = find_copy((uintptr_t)buffer);
     if (copy == NULL)
         return;
-    contents_lost(buffer);
+    KEEP_ERRNO();
     pthread_mutex_lock(&contents_mutex);
+    forget(copy);
     copy->is_divided = true;
     pthread_mutex_unlock(&contents_mutex);
 }
@@ -226,25 +276,33 @@ void contents_ended(uintptr_t handle)
     pthread_mutex_unlock(&contents_mutex);
 }
 
-/* Appends a copy to the file, if it is not there. Returns false if it has no room, there or on the disk. */
-static bool store(struct copy *copy)
+/* Returns where bytes are in the file, after appending them if they are not there; NOWHERE if they have no
+   room, there or on the disk. */
+static int64_t store(const unsigned char *bytes, size_t size)
 {
-    struct room *room = room_of(copy->size);
-    if (copy->position >= 0)
-        return true;
-    if (copy->versions >= MAX_VERSIONS || room->stored + copy->size > room_bytes(copy->size))
-        return false;
-    if (!spool_append(&contents_file, copy->bytes, copy->size))
-        return false;
-    copy->position = contents_position;
-    contents_position += (int64_t)copy->size;
-    room->stored += copy->size;
-    return true;
+    const uintptr_t fingerprint = data_fingerprint(bytes, size);
+    struct room *room = room_of(size);
+    struct stored *stored = (struct stored *)(void *)map_find(&stored_contents, fingerprint);
+    if (stored != NULL && stored->size == size)
+        return stored->position;
+    if (room->stored + size > room_bytes(size) || !spool_append(&contents_file, bytes, size))
+        return NOWHERE;
+    const int64_t position = file_bytes;
+    file_bytes += (int64_t)size;
+    room->stored += size;
+    stored = (struct stored *)(void *)map_insert(&stored_contents, fingerprint, sizeof *stored);
+    if (stored != NULL) {
+        stored->size = size;
+        stored->position = position;
+    }
+    return position;
 }
 
 static void record_copy(struct copy *copy)
 {
-    if (!store(copy)) {
+    if (copy->position == NOWHERE && copy->versions < MAX_VERSIONS)
+        set_position(copy, store(copy->bytes, copy->size));
+    if (copy->position == NOWHERE) {
         note_omission(copy->size);
         forget(copy);
         return;
@@ -268,11 +326,6 @@ void contents_used(cl_mem buffer)
     pthread_mutex_unlock(&contents_mutex);
 }
 
-static void reset_object(struct object *object)
-{
-    reset((struct copy *)(void *)object, 0);
-}
-
 void contents_lock(void)
 {
     pthread_mutex_lock(&contents_mutex);
@@ -283,11 +336,22 @@ void contents_unlock(void)
     pthread_mutex_unlock(&contents_mutex);
 }
 
+static void reset_object(struct object *object)
+{
+    reset((struct copy *)(void *)object, 0);
+}
+
+static void drop_stored(struct object *object)
+{
+    ((struct stored *)(void *)object)->size = 0;
+}
+
 void contents_forked(void)
 {
     pthread_mutex_init(&contents_mutex, NULL);
     map_visit(&copies, reset_object);
+    map_visit(&stored_contents, drop_stored);
     spool_close(&contents_file);
     small_room = large_room = (struct room){0};
-    contents_position = 0;
+    file_bytes = 0;
 }

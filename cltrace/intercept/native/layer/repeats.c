@@ -43,6 +43,11 @@ static uint64_t fingerprint(const unsigned char *data, size_t size, size_t count
     return mixed(mixed(mixed(hashes[0], hashes[1]), hashes[2]), hashes[3]);
 }
 
+uint64_t data_fingerprint(const void *data, size_t size)
+{
+    return fingerprint(data, size, size / LINE_BYTES);
+}
+
 /* Whether the data of a repetition are compared as a whole: the first ones, then ever fewer, as this takes
    as long as copying them. */
 static int is_compared(unsigned repeats)

@@ -11,4 +11,7 @@
    whole: in the first repetitions, of which the first one is not noted, and in ever fewer later ones. */
 void note_written_data(struct call *call, const void *host, size_t size);
 
+/* Returns a fingerprint of all of the data. */
+uint64_t data_fingerprint(const void *data, size_t size);
+
 #endif

@@ -1,0 +1,203 @@
+"""Contents of buffers that the host wrote, as `run` records them and counting takes them."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import cltrace
+from cltrace.kernels.arguments import BufferArgument
+from cltrace.kernels.counts.traced_launches import TracedLaunch, traced_launches
+from cltrace.kernels.launches.counter import TracedLaunchCounter
+from cltrace.kernels.launches.settings import CountingSettings
+from cltrace.kernels.machine import Machine
+from tests.conftest import Runner
+
+pytestmark = pytest.mark.opencl
+
+HEAD = """
+import os, sys
+import numpy as np, pyopencl as cl
+context = cl.Context(cl.get_platforms()[0].get_devices()[:1])
+queue = cl.CommandQueue(context)
+source = '''
+kernel void use(global float *y, global const int *n) {
+    for (int k = 0; k < n[0]; k++) y[get_global_id(0)] += k;
+}
+kernel void change(global int *n) { n[get_global_id(0)] = 3; }
+'''
+program = cl.Program(context, source).build()
+use, change = program.use, program.change
+flags = cl.mem_flags
+y = cl.Buffer(context, flags.READ_WRITE, 64 << 10)
+def ints(value, count=4):
+    return np.full(count, value, np.int32)
+def filled(value, count=4):
+    return cl.Buffer(context, flags.COPY_HOST_PTR, hostbuf=ints(value, count))
+def launch(n, items=1024):
+    use(queue, (items,), (64,), y, n)
+"""
+
+Contents = dict[tuple[str, int], list[NDArray[np.uint8] | None]]
+Launches = Callable[..., list[TracedLaunch]]
+
+
+@pytest.fixture
+def launches(run: Runner, tmp_path: Path) -> Launches:
+    """A function that records code and returns its launch configurations."""
+
+    def record(code: str, *flags: str) -> list[TracedLaunch]:
+        (tmp_path / "a.py").write_text(HEAD + code)
+        path = tmp_path / "a.cltrace"
+        done = run("run", "-q", "-f", *flags, "-o", path, sys.executable, tmp_path / "a.py")
+        assert done.status == 0, done.stderr
+        with cltrace.load(path) as trace:
+            return list(traced_launches(trace))
+
+    return record
+
+
+def first_numbers(launches: list[TracedLaunch]) -> dict[int, int | None]:
+    """The first number in the last argument of `use`, by the first global size."""
+    numbers: dict[int, int | None] = {}
+    for launch in launches:
+        argument = launch.arguments[-1]
+        assert isinstance(argument, BufferArgument)
+        if launch.kernel == "use":
+            contents = argument.contents
+            numbers[launch.global_size[0]] = (
+                None if contents is None else int(contents.view(np.int32)[0])
+            )
+    return numbers
+
+
+LARGE = 1 << 18
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ((), {1024: 5, 512: None}),
+        (("--capture-buffers", "4"), {1024: 5, 512: 6}),
+        (("--capture-buffers", "4", "--layer", "off"), {1024: 5, 512: 6}),
+        (("--capture-buffers", "0"), {1024: None, 512: None}),
+        (("--no-args",), {}),
+    ],
+    ids=["default", "large", "hooks", "none", "no-args"],
+)
+def test_contents_of_small_buffers_are_recorded_and_of_large_ones_on_demand(
+    flags: tuple[str, ...], expected: dict[int, int | None], launches: Launches
+) -> None:
+    code = f"launch(filled(5)); launch(filled(6, {LARGE}), 512); queue.finish()\n"
+    assert first_numbers(launches(code, *flags)) == expected
+
+
+WRITES = {
+    "whole": ("cl.enqueue_copy(queue, n, ints(9))", 9),
+    "same": ("cl.enqueue_copy(queue, n, ints(5))", 5),
+    "begin": ("cl.enqueue_copy(queue, n, ints(7, 1))", 7),
+    "end": ("cl.enqueue_copy(queue, n, ints(7, 1), dst_offset=12)", 5),
+    "copied": ("cl.enqueue_copy(queue, n, filled(8))", None),
+    "filled": ("cl.enqueue_fill_buffer(queue, n, np.int32(2), 0, 16)", None),
+    "mapped": (
+        "cl.enqueue_map_buffer(queue, n, cl.map_flags.WRITE, 0, (4,), np.int32)[0].base.release()",
+        None,
+    ),
+    "read by mapping": (
+        "cl.enqueue_map_buffer(queue, n, cl.map_flags.READ, 0, (4,), np.int32)[0].base.release()",
+        5,
+    ),
+    "divided": ("part = n[0:4]", None),
+    "rectangle": (
+        "cl.enqueue_copy(queue, n, ints(4), buffer_origin=(0, 0), host_origin=(0, 0), region=(4, 1))",
+        None,
+    ),
+    "released": ("del n; queue.finish(); n = cl.Buffer(context, flags.READ_WRITE, 16)", None),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_contents_follow_what_writes_a_buffer(name: str, launches: Launches) -> None:
+    write, expected = WRITES[name]
+    code = f"n = filled(5); launch(n)\n{write}\nlaunch(n, 512); queue.finish()\n"
+    assert first_numbers(launches(code)) == {1024: 5, 512: expected}
+
+
+def test_writes_that_no_launch_waits_for_are_not_recorded(launches: Launches) -> None:
+    code = (
+        "n = filled(5)\nfor step in range(100):\n"
+        "    cl.enqueue_copy(queue, n, ints(step)); launch(n)\n"
+        "launch(n, 512); queue.finish()\n"
+    )
+    assert first_numbers(launches(code)) == {1024: 0, 512: 99}
+
+
+def test_contents_that_change_for_ever_new_configurations_are_not_recorded_for_ever(
+    launches: Launches,
+) -> None:
+    code = (
+        "n = filled(5)\nfor step in range(100):\n"
+        "    cl.enqueue_copy(queue, n, ints(step)); launch(n, 64 * (step + 1))\n"
+        "queue.finish()\n"
+    )
+    numbers = first_numbers(launches(code))
+    assert [numbers[64 * (step + 1)] for step in range(64)] == list(range(64))
+    assert {numbers[64 * (step + 1)] for step in range(64, 100)} == {None}
+
+
+def test_room_for_large_contents_is_what_was_asked_for(launches: Launches) -> None:
+    code = (
+        f"for step in range(4):\n    launch(filled(step, {LARGE}), 64 * (step + 1))\n"
+        f"launch(filled(0, {LARGE}), 1024); queue.finish()\n"
+    )
+    numbers = first_numbers(launches(code, "--capture-buffers", "2"))
+    assert numbers == {64: 0, 128: 1, 192: None, 256: None, 1024: 0}
+
+
+def test_a_forked_child_records_its_own_buffers(launches: Launches) -> None:
+    code = (
+        "n = filled(5); launch(n); queue.finish()\n"
+        "if os.fork() == 0:\n    os._exit(0)\n"
+        "os.wait(); launch(filled(6), 512); queue.finish()\n"
+    )
+    assert first_numbers(launches(code)) == {1024: 5, 512: 6}
+
+
+def counted_trips(launches: list[TracedLaunch], tmp_path: Path) -> dict[int, bool]:
+    """Whether the trips of `use` are known, by the first global size."""
+    counter = TracedLaunchCounter(Machine(), CountingSettings(cache=tmp_path / "counts"))
+    return {
+        launch.global_size[0]: not counter.count(launch).assumptions
+        for launch in launches
+        if launch.kernel == "use"
+    }
+
+
+@pytest.mark.parametrize(
+    "flags", [(), ("--capture-buffers", "4", "--layer", "off")], ids=["layer", "hooks"]
+)
+def test_contents_that_a_kernel_may_have_written_are_not_counted_with(
+    flags: tuple[str, ...], launches: Launches, tmp_path: Path
+) -> None:
+    code = (
+        "n = filled(5); launch(n); launch(n, 512)\n"
+        "change(queue, (4,), None, n); launch(n, 256)\n"
+        "cl.enqueue_copy(queue, n, ints(9)); launch(n, 128); queue.finish()\n"
+    )
+    recorded = launches(code, *flags)
+    assert first_numbers(recorded) == {1024: 5, 512: 5, 256: 5, 128: 9}
+    assert counted_trips(recorded, tmp_path) == {1024: True, 512: True, 256: False, 128: True}
+
+
+def test_a_kernel_of_another_program_may_have_written_contents(
+    launches: Launches, tmp_path: Path
+) -> None:
+    code = (
+        "other = cl.Program(context, 'kernel void fill(global int *n) { n[get_global_id(0)] = 1; }')\n"
+        "n = filled(5); launch(n); other.build().fill(queue, (4,), None, n); launch(n, 512)\n"
+        "queue.finish()\n"
+    )
+    assert counted_trips(launches(code), tmp_path) == {1024: True, 512: False}
