@@ -1,5 +1,6 @@
 """Programs in OpenCL C: parsing, and facts about kernels that need no execution."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,7 @@ from cltrace.kernels.ir.reader import read_module
 from cltrace.kernels.ir.types import SPACE_NAMES, OpaqueType, PointerType
 from cltrace.kernels.limits import check_code_size, limit_reading
 
+_NO_CONTRACTION: Final = re.compile(r"\bFP_CONTRACT\s+OFF\b")
 _SUFFIXES: Final = frozenset({".h", ".cl", ".hpp", ".inc", ".clh"})
 """Suffixes of the files in an include directory that a source may include."""
 
@@ -166,8 +168,12 @@ class Program:
             body = BODY_PREFIX + kernel if form is CodeForm.WRITTEN else kernel
             name = body if body in module.functions else kernel
             with limit_reading():
-                cached = self._prepared[kernel, form] = prepare_kernel(module, name)
+                cached = prepare_kernel(module, name, contracts=not self._forbids_contraction())
+            self._prepared[kernel, form] = cached
         return cached
+
+    def _forbids_contraction(self) -> bool:
+        return any(map(_NO_CONTRACTION.search, (self.source, *self.headers.values())))
 
 
 def parse(

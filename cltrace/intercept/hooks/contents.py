@@ -145,8 +145,8 @@ class HostWriteCapture:
         if self._is_complete:
             self._is_complete = False
             self._note(
-                f"not all contents of buffers are recorded: {-(-size_bytes >> 10)} KiB were the first beyond "
-                f"--capture-buffers {self._budget_bytes >> 20}"
+                f"not all contents of buffers are recorded: {-(-size_bytes >> 10)} KiB were the first "
+                f"beyond --capture-buffers {self._budget_bytes >> 20}"
             )
 
     def _drop_overlapping(self, buffer_id: int) -> None:

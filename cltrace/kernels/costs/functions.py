@@ -29,6 +29,13 @@ SATURATING: Final = frozenset(
     {"add_sat", "sub_sat", "llvm.sadd.sat", "llvm.ssub.sat", "llvm.uadd.sat", "llvm.usub.sat"}
 )
 """Functions of sums that saturate."""
+
+
+def of_vector(function: str, elements: int) -> str:
+    """Return the function that stands for one of a whole vector, in place of those of its elements."""
+    return f"{function} of {elements}"
+
+
 RECIPES: Final[Mapping[str, Recipe]] = {
     **dict.fromkeys(("popcount", "llvm.ctpop", "clz", "llvm.ctlz"), Recipe(0, 0, 1)),
     **dict.fromkeys(("ctz", "llvm.cttz"), Recipe(0, 1, 1)),
@@ -52,9 +59,23 @@ RECIPES: Final[Mapping[str, Recipe]] = {
     "cbrt": Recipe(8, 5, 3),
     "hypot": Recipe(10, 8, 1),
     "fmod": Recipe(24, 12, 2),
-    "erfc": Recipe(30, 9, 3),
+    **dict.fromkeys(("remainder", "remquo"), Recipe(45, 14, 3)),
+    "fract": Recipe(2, 3, 1),
+    "modf": Recipe(3, 3, 1),
+    "frexp": Recipe(5, 8),
+    "nextafter": Recipe(8, 20),
+    "erfc": Recipe(88, 15, 4),
     "tgamma": Recipe(100, 41, 5),
     "normalize": Recipe(24, 9, 1),
+    of_vector("normalize", 2): Recipe(24, 9, 3),
+    of_vector("normalize", 3): Recipe(45, 11, 5),
+    of_vector("normalize", 4): Recipe(50, 13, 6),
+    of_vector("length", 2): Recipe(16, 8, 3),
+    of_vector("length", 3): Recipe(27, 9, 5),
+    of_vector("length", 4): Recipe(30, 11, 6),
+    of_vector("distance", 2): Recipe(18, 8, 3),
+    of_vector("distance", 3): Recipe(30, 9, 5),
+    of_vector("distance", 4): Recipe(34, 11, 6),
     "native_tan": Recipe(3, 0, 3),
 }
 """Recipes of functions, but for those of numbers of 64 bits. A vector's elements have one each."""

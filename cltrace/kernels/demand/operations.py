@@ -14,6 +14,7 @@ from cltrace.kernels.costs.functions import (
     RECIPES,
     SATURATING,
     Recipe,
+    of_vector,
 )
 from cltrace.kernels.costs.operation import (
     INVARIANT_DIVISOR,
@@ -72,8 +73,8 @@ _ARITHMETIC: Final[Mapping[CostClass, CostName]] = {
 }
 """Name of the cost of each class. Classes that are missing here cost what memory takes for them."""
 _FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "sincos": ("sin", "cos"), LITERAL_POWER: ("multiply", "multiply", "multiply"),
-    "powr": ("pow",), "pown": ("pow",), "rootn": ("pow",),
+    LITERAL_POWER: ("multiply", "multiply", "multiply"),
+    "powr": ("pow",), "pown": ("pow",), "rootn": ("pow", "pow"),
     "exp10": ("exp",), "expm1": ("exp",),
     "log10": ("log",), "log1p": ("log",),
     "cbrt": ("log", "exp"),
@@ -86,13 +87,25 @@ _FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "erfc": ("erf",), "tgamma": ("erf", "exp"), "lgamma": ("erf", "log"),
     "hypot": ("sqrt",), "length": ("sqrt",), "distance": ("sqrt",), "normalize": ("rsqrt",),
     "fast_length": ("sqrt",), "fast_distance": ("sqrt",), "fast_normalize": ("rsqrt",),
-    "fmod": ("divide", "divide"), "remainder": ("divide", "divide"), "remquo": ("divide", "divide"),
-    "native_cos": ("native_sin",), "native_tan": ("native_sin", "native_sin"),
+    "fmod": ("divide", "divide"),
+    "native_sincos": ("native_sin", "native_sin"), "native_cos": ("native_sin",),
+    "native_tan": ("native_sin", "native_sin"),
     "native_exp2": ("native_exp",), "native_exp10": ("native_exp",),
     "native_log": ("native_exp",), "native_log2": ("native_exp",), "native_log10": ("native_exp",),
     "native_sqrt": ("native_rsqrt",), "native_recip": ("native_rsqrt",),
     "mad": ("multiply-add",),
     "native_divide": ("native_rsqrt",), "native_powr": ("native_exp", "native_exp"),
+    "sincos": ("sin", *("multiply",) * 7),
+    **{
+        of_vector(f"fast_{name}", count): (
+            root,
+            *("add",) * (count if name == "distance" else 0),
+            *("multiply",) * (count + 1 if name == "normalize" else 1),
+            *("multiply-add",) * (count - 1),
+        )
+        for name, root in (("length", "sqrt"), ("distance", "sqrt"), ("normalize", "rsqrt"))
+        for count in (2, 3, 4)
+    },
 }  # fmt: skip
 """Functions that are not measured, by those that they are made of, or that cost as much."""
 _SPECIAL_PIPE: Final = frozenset(

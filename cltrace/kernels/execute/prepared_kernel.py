@@ -1,7 +1,7 @@
 """Kernels ready to be executed: control flow, steps and memory objects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,8 @@ class PreparedKernel:
     symbols: Mapping[str, int]
     spin_blocks: frozenset[int]
     """The blocks of loops in which lanes may wait for writes of other lanes."""
+    contracts: bool = True
+    """Whether compilers may make products and sums one operation: no `FP_CONTRACT OFF` forbids it."""
 
     @property
     def parameters(self) -> Sequence[Parameter]:
@@ -98,12 +100,14 @@ class PreparedKernel:
         return initial
 
 
-def prepare_kernel(module: Module, name: str) -> PreparedKernel:
+def prepare_kernel(module: Module, name: str, *, contracts: bool = True) -> PreparedKernel:
     """Prepare the kernel `name` of a program for execution.
 
-    Raises: `UnsupportedKernelError` for unsupported constructs.
+    Without `contracts` the program forbids contraction. Raises: `UnsupportedKernelError` for unsupported
+    constructs.
     """
-    return prepare_function(promote_variables(inline_calls(module, name)), module)
+    prepared = prepare_function(promote_variables(inline_calls(module, name)), module)
+    return replace(prepared, contracts=contracts)
 
 
 def prepare_function(function: Function, module: Module) -> PreparedKernel:

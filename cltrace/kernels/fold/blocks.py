@@ -9,6 +9,7 @@ from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.functions import RECIPES
 from cltrace.kernels.costs.operation import (
+    LITERAL_POWER,
     OF_INTS,
     SUM,
     AddressForm,
@@ -16,6 +17,7 @@ from cltrace.kernels.costs.operation import (
 )
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.addresses import Addresses
+from cltrace.kernels.fold.approximations import approximated
 from cltrace.kernels.fold.called_functions import called, number_of_calls
 from cltrace.kernels.fold.chains import (
     EMPTY_CHAIN,
@@ -32,6 +34,7 @@ from cltrace.kernels.fold.definitions import Definitions
 from cltrace.kernels.fold.divisions import Divisions
 from cltrace.kernels.fold.folded_kernel import FoldedBlock, FoldedKernel, ReadsAhead
 from cltrace.kernels.fold.fused_pairs import FusedPairs
+from cltrace.kernels.fold.geometric_functions import whole_vector
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.literal_reads import LiteralReads, find_literal_reads
 from cltrace.kernels.fold.loop_control import LoopControls
@@ -156,7 +159,7 @@ class _Folding:
         in_flight = 1.0
         unrolled = chain
         carried = find_carried_chain(
-            self._kernel, loop.evolution, number, self._is_fused, self._order, self._divisions
+            self._kernel, loop.evolution, number, self._is_fused, self._order, self._waited
         )
         if (copies := self._copies_in_line(number)) > 1:
             if carried.length and not chain.rounds and not self._has_item_loops:
@@ -196,7 +199,7 @@ class _Folding:
         return replace(longest, rounds=self._shared_rounds.get(number, longest.rounds))
 
     def _longest_chain(self, number: int, is_fused: IsFused) -> Chain:
-        return find_longest_chain(self._kernel, number, is_fused, self._order, self._divisions)
+        return find_longest_chain(self._kernel, number, is_fused, self._order, self._waited)
 
     def _copies_in_line(self, number: int) -> int:
         """Return the copies of a block that are scheduled together, for all unrolled loops around it."""
@@ -241,15 +244,24 @@ class _Folding:
     ) -> None:
         named = named_operations(item, divisions or self._divisions)
         for operation, count in named if share else ():
-            is_index = operation.type == "long" and result_of(item) in self._indices
-            narrowed = replace(operation, type="int") if is_index else operation
-            if self._calls_functions:
-                narrowed = called(narrowed, item)
-            elif not self._has_item_loops:
-                narrowed = self._contracted(narrowed, item)
-            number = number_of_calls(item, count) if self._calls_functions else count
-            number = 1 if narrowed.cost is CostClass.ADDRESS else number
-            counts[narrowed] = counts.get(narrowed, 0.0) + number * share
+            compiled, number = self._compiled(operation, count, item)
+            counts[compiled] = counts.get(compiled, 0.0) + number * share
+
+    def _compiled(
+        self, operation: Operation, count: int, item: Instruction | Terminator
+    ) -> tuple[Operation, int]:
+        """Return what a compiler makes of `count` operations of an instruction, and its number."""
+        is_index = operation.type == "long" and result_of(item) in self._indices
+        narrowed = replace(operation, type="int") if is_index else operation
+        if narrowed.cost is CostClass.ADDRESS:
+            count = 1
+        if self._calls_functions:
+            return called(narrowed, item), number_of_calls(item, count)
+        if self._has_item_loops:
+            return narrowed, count
+        contracted = self._contracted(narrowed, item)
+        whole = whole_vector(contracted, item)
+        return (contracted, count) if whole is None else (whole, 1)
 
     def _is_fused(self, item: Instruction | Terminator) -> bool:
         """Return True for a part of another instruction, such as of an address or a multiply-add."""
@@ -273,6 +285,16 @@ class _Folding:
             case _:
                 return result_of(item) in self._free or result_of(item) in self._joined
 
+    def _waited(self, item: Instruction | Terminator) -> Operation | None:
+        """Return the operation that an instruction is waited for as."""
+        named = named_operations(item, self._divisions)
+        operation = next((operation for operation, _ in named), None)
+        if operation is None or self._has_item_loops:
+            return operation
+        if self._contraction.is_literal_power(item):
+            return replace(operation, function=LITERAL_POWER)
+        return approximated(operation, item)
+
     def _contracted(self, operation: Operation, item: Instruction | Terminator) -> Operation:
         """Return an operation as a GPU's compiler leaves it."""
         if operation.cost is CostClass.ADDRESS:
@@ -282,6 +304,8 @@ class _Folding:
             return replace(operation, function=OF_INTS)
         if function := conversion_function(item, self._defined):
             return replace(operation, function=function)
+        if (approximate := approximated(operation, item)) != operation:
+            return approximate
         if isinstance(item, Call) and (name := base_name(demangle(item.callee))) in RECIPES:
             return replace(operation, function=name)
         if isinstance(item, Binary) and item.operator in {"shl", "add"}:

@@ -11,7 +11,6 @@ from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.costs.operation import SUM, Operation
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
-from cltrace.kernels.fold.divisions import NO_DIVISIONS, Divisions
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.loop_evolution import LoopEvolution
 from cltrace.kernels.fold.memory_order import MemoryOrder, may_read, may_write, places_of
@@ -53,6 +52,13 @@ _READS: Final = (Load, AtomicUpdate, AtomicExchange, Call)
 
 IsFused = Callable[[Instruction | Terminator], bool]
 """True for an instruction that is a part of another one."""
+OperationOf = Callable[[Instruction | Terminator], Operation | None]
+"""The operation that an instruction is waited for as; None for one without operations."""
+
+
+def first_operation(item: Instruction | Terminator) -> Operation | None:
+    """Return the first operation of an instruction, as the program has it."""
+    return next((operation for operation, _ in named_operations(item)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +120,10 @@ def find_longest_chain(
     number: int,
     is_fused: IsFused,
     order: MemoryOrder,
-    divisions: Divisions,
+    operation_of: OperationOf,
 ) -> Chain:
     """Return the longest chain through a block. Fused instructions take no time."""
-    search = _ChainSearch(kernel, _alone(number), is_fused, order, divisions)
+    search = _ChainSearch(kernel, _alone(number), is_fused, order, operation_of)
     return search.chain_to(search.last())
 
 
@@ -154,7 +160,7 @@ def find_carried_chain(
     number: int,
     is_fused: IsFused,
     order: MemoryOrder,
-    divisions: Divisions,
+    operation_of: OperationOf,
 ) -> Chain:
     """Return the longest chain from a value that a loop carries to its next value, within a block."""
     latch = [
@@ -165,7 +171,7 @@ def find_carried_chain(
     ]
     longest = EMPTY_CHAIN
     for phi, following in latch:
-        search = _ChainSearch(kernel, _alone(number), is_fused, order, divisions, from_slot=phi)
+        search = _ChainSearch(kernel, _alone(number), is_fused, order, operation_of, from_slot=phi)
         longest = max(longest, search.chain_to(following), key=lambda chain: chain.length)
     return longest
 
@@ -182,7 +188,7 @@ class _ChainSearch:
         group: PredicatedGroup,
         is_fused: IsFused,
         order: MemoryOrder,
-        divisions: Divisions = NO_DIVISIONS,
+        operation_of: OperationOf = first_operation,
         from_slot: int | None = None,
     ) -> None:
         self._is_fused = is_fused
@@ -192,7 +198,7 @@ class _ChainSearch:
             for number in group.blocks
             for key, site in _waiting_sites(kernel, number, order).items()
         }
-        self._divisions = divisions
+        self._operation_of = operation_of
         self._from = from_slot
         self._length: dict[int, float] = {} if from_slot is None else {from_slot: 0.0}
         self._before: dict[int, int] = {}
@@ -295,7 +301,8 @@ class _ChainSearch:
         while at in self._item:
             item = self._item[at]
             if id(item) not in self._sites and not self._is_fused(item):
-                for operation, _ in list(named_operations(item, self._divisions))[:1]:
+                operation = self._operation_of(item)
+                if operation is not None:
                     waited = _waited_operation(item, operation, self._before.get(at))
                     operations[waited] = operations.get(waited, 0.0) + 1.0
             if at not in self._before:

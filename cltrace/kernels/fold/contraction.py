@@ -2,8 +2,7 @@
 
 The rules are those that the PTX of NVIDIA's driver and the counters of an H200 show:
 
-- A product and a sum are one instruction only where the language front end joins them, in one expression.
-  All other products that a sum uses are marked as rounded (`mul.rn`) and stay apart.
+- Sums take products (`fused_products`).
 - A quotient is a product with a reciprocal (`div.full`), which joins a sum that alone uses it.
 - A quotient by a literal is a product. Of quotients by the same number in a block, the first alone takes
   its reciprocal; the others are scaled by the same factors, and multiplied with it.
@@ -26,6 +25,7 @@ from cltrace.kernels.costs.operation import (
 )
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.definitions import Definitions
+from cltrace.kernels.fold.fused_products import FusedProducts
 from cltrace.kernels.ir.instructions import (
     Binary,
     Call,
@@ -38,7 +38,7 @@ from cltrace.kernels.ir.types import FloatType, element_of
 
 _SUMS: Final = frozenset({"fadd", "fsub"})
 _SINGLE: Final = FloatType(32)
-_MAX_LITERAL_EXPONENT: Final = 16
+_MAX_LITERAL_EXPONENT: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ class Contraction:
 
     `defined` has the instruction that defines each slot, `users` the last one that uses it, `uses` the
     number of its uses. `ones` and `twos` are the slots of the constants 1 and 2, `constants` those of
-    all, `small_integers` those of integers up to 16. `later_quotients` are quotients whose divisor an
-    earlier one of their block has.
+    all, `small_integers` those of integers up to 3. `later_quotients` are quotients whose divisor an
+    earlier one of their block has. `fused` are products that sums take.
     """
 
     defined: Mapping[int, Instruction]
@@ -59,17 +59,24 @@ class Contraction:
     constants: frozenset[int]
     small_integers: frozenset[int]
     later_quotients: frozenset[int]
+    fused: FusedProducts
 
     @classmethod
     def of(cls, kernel: PreparedKernel, values: Definitions) -> "Contraction":
         """Return the contraction of a kernel."""
         constants = kernel.function.constants
+        twos = frozenset(item.slot for item in constants if item.value == 2.0)
+        doubled = frozenset(
+            item.result
+            for item in values.defined.values()
+            if isinstance(item, Binary) and not twos.isdisjoint((item.left, item.right))
+        )
         return cls(
             defined=values.defined,
             users={slot: users[-1] for slot, users in values.users.items()},
             uses=values.uses,
             ones=frozenset(item.slot for item in constants if item.value == 1.0),
-            twos=frozenset(item.slot for item in constants if item.value == 2.0),
+            twos=twos,
             constants=frozenset(item.slot for item in constants),
             small_integers=frozenset(
                 slot
@@ -77,6 +84,7 @@ class Contraction:
                 if abs(value) <= _MAX_LITERAL_EXPONENT
             ),
             later_quotients=frozenset(_later_quotients(kernel)),
+            fused=FusedProducts.of(kernel, values, doubled),
         )
 
     def is_part(self, item: Instruction) -> bool:
@@ -88,26 +96,32 @@ class Contraction:
                 return self._takes_signs(self.users.get(result))
             case Binary(_, operator, _, left, right) if operator in _SUMS:
                 return self._is_joined(left) or self._is_joined(right)
+            case Binary(result, "fmul", _, _, _):
+                return result in self.fused.products
             case _:
                 return False
 
     def contracted(self, operation: Operation, item: Instruction | Terminator) -> Operation:
         """Return the operation that is left of an instruction's."""
-        if isinstance(item, Call) and self._is_literal_power(item):
+        if self.is_literal_power(item):
             return replace(operation, function=LITERAL_POWER)
         if not isinstance(item, Binary):
             return operation
+        if item.result in self.fused.sums:
+            return replace(operation, cost=CostClass.FLOAT_MULTIPLY_ADD)
         if self.is_scaling(item):
             return replace(operation, cost=CostClass.FLOAT_MULTIPLY)
-        if item.result in self.later_quotients:
-            return replace(operation, function=INVERTED)
-        if self.joins_sum(item):
-            return replace(operation, function=JOINED)
-        if self.is_reciprocal(item):
-            return replace(operation, function=RECIPROCAL)
         if self.is_doubling(item):
             return replace(operation, cost=CostClass.FLOAT_ADD)
-        return operation
+        return replace(operation, function=self._form_of_quotient(item) or operation.function)
+
+    def _form_of_quotient(self, item: Binary) -> str:
+        """Return the function of a quotient that takes fewer instructions; "" for another operation."""
+        if item.result in self.later_quotients:
+            return INVERTED
+        if self.joins_sum(item):
+            return JOINED
+        return RECIPROCAL if self.is_reciprocal(item) else ""
 
     def joins_sum(self, item: Instruction) -> bool:
         """Return True for a quotient that joins the sum that uses it."""
@@ -123,10 +137,11 @@ class Contraction:
         """Return True for a quotient of 1, which takes no product."""
         return isinstance(item, Binary) and item.operator == "fdiv" and item.left in self.ones
 
-    def _is_literal_power(self, call: Call) -> bool:
+    def is_literal_power(self, item: Instruction | Terminator) -> bool:
         """Return True for a power whose exponent is a small integer constant."""
-        is_power = base_name(demangle(call.callee)) == "pown"
-        return is_power and call.arguments[1] in self.small_integers
+        if not isinstance(item, Call) or base_name(demangle(item.callee)) != "pown":
+            return False
+        return item.arguments[1] in self.small_integers
 
     def is_scaling(self, item: Instruction | Terminator) -> bool:
         """Return True for a quotient by a literal."""

@@ -28,6 +28,7 @@ from cltrace.kernels.ir.instructions import (
     Unsupported,
 )
 from cltrace.kernels.ir.keywords import (
+    APPROXIMATION_FLAGS,
     ATTRIBUTES,
     BINARY_OPERATORS,
     CALLING_CONVENTIONS,
@@ -89,7 +90,8 @@ def _binary(
     is_disjoint = operator == "or" and tokens.peek() == "disjoint"
     if is_disjoint:
         operator = "add"  # LLVM turns an add of numbers that share no bit into such an `or`
-    is_signed = "nsw" in tokens.skip_any(FLAGS) or is_disjoint
+    flags = tokens.skip_any(FLAGS)
+    is_signed = "nsw" in flags or is_disjoint
     kind, left = operands.read_typed_value(tokens)
     tokens.expect(",")
     right = operands.read_value(tokens, kind)
@@ -101,6 +103,7 @@ def _binary(
         right=right,
         place=place,
         is_signed=is_signed,
+        is_approximate=not flags.isdisjoint(APPROXIMATION_FLAGS),
     )
 
 
@@ -301,7 +304,7 @@ def _tail_call(
 
 
 def _call(tokens: Tokens, operands: Operands, name: str | None, place: Place) -> Instruction | None:
-    tokens.skip_any(FAST_MATH_FLAGS | CALLING_CONVENTIONS)
+    flags = tokens.skip_any(FAST_MATH_FLAGS | CALLING_CONVENTIONS)
     read_attributes(tokens, operands)
     if tokens.peek() == "addrspace":
         tokens.take()
@@ -325,7 +328,9 @@ def _call(tokens: Tokens, operands: Operands, name: str | None, place: Place) ->
         types.append(argument)
         tokens.skip(",")
     result = _result(operands, name, kind)
-    return Call(result, kind, symbol_name(callee), tuple(slots), tuple(types), place)
+    is_approximate = not flags.isdisjoint(APPROXIMATION_FLAGS)
+    symbol = symbol_name(callee)
+    return Call(result, kind, symbol, tuple(slots), tuple(types), place, is_approximate)
 
 
 def _atomic_update(

@@ -15,7 +15,8 @@ from cltrace.kernels.ir.types import Type
 class Binary:
     """`result = left operator right`, elementwise: LLVM's `add`, `fmul`, `ashr` and so on.
 
-    `is_signed` is True if the result of signed numbers does not overflow (`nsw`).
+    `is_signed` is True if the result of signed numbers does not overflow (`nsw`), `is_approximate` if the
+    program's options allow an approximation (`afn`).
     """
 
     __match_args__ = ("result", "operator", "type", "left", "right")
@@ -27,6 +28,7 @@ class Binary:
     right: int
     place: Place
     is_signed: bool = False
+    is_approximate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +229,12 @@ class InsertValue:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a function by its symbol in the IR. `result` is -1 where nothing is returned."""
+    """A call of a function by its symbol in the IR. `result` is -1 where nothing is returned.
+
+    `is_approximate` is True if the program's options allow an approximation of the result (`afn`).
+    """
+
+    __match_args__ = ("result", "type", "callee", "arguments", "argument_types", "place")
 
     result: int
     type: Type
@@ -235,6 +242,7 @@ class Call:
     arguments: tuple[int, ...]
     argument_types: tuple[Type, ...]
     place: Place
+    is_approximate: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

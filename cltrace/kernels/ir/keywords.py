@@ -5,6 +5,8 @@ from typing import Final
 FAST_MATH_FLAGS: Final = frozenset(
     {"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"}
 )
+APPROXIMATION_FLAGS: Final = frozenset({"fast", "afn"})
+"""Flags of `FAST_MATH_FLAGS` that allow approximations of functions and quotients."""
 FLAGS: Final = FAST_MATH_FLAGS | {
     "nuw",
     "nsw",

@@ -333,8 +333,8 @@ V_CONTENT: Final = View(
         (
             "launch_id",
             "c.launch_id",
-            "launch configuration before whose first launch the contents were captured; NULL: those of the "
-            "buffer from `written_host_ns` to its next row, unless a kernel wrote it",
+            "launch configuration before whose first launch the contents were captured; NULL: those "
+            "of the buffer from `written_host_ns` to its next row, unless a kernel wrote it",
         ),
         ("written_host_ns", "c.written_host_ns", "time of the host's last write to the buffer"),
         ("size_bytes", "d.size_bytes", "size of the contents; NULL: from then on not known"),
