@@ -27,7 +27,8 @@ def per_item(counts: KernelCounts, cost: CostClass) -> float:
     ("expression", "adds", "multiplies", "multiply_adds", "divisions"),
     [
         ("a * b + c", 0, 0, 1, 0),
-        ("product + c", 1, 1, 0, 0),
+        ("product + c", 0, 0, 1, 0),
+        ("product + c + product * b", 1, 1, 1, 0),
         ("c - a * b", 0, 0, 1, 0),
         ("-(a * b)", 0, 1, 0, 0),
         ("a * b + b * c", 0, 1, 1, 0),

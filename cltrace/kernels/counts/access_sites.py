@@ -90,6 +90,7 @@ def _build_site(sample: ScaledSample, site: Site, wave: _Wave, bounds: _Bounds) 
         texels=sample.run.state.texels.get(site.number, 0),
         is_register=_is_register(site.number, space, sample.folded_kernel),
         is_summable=site.number in sample.folded_kernel.summable_atomics,
+        copies=sample.folded_kernel.repeated_copies.get(site.number, 1),
     )
 
 

@@ -49,11 +49,16 @@ _WRITTEN_SAMPLING: Final = Sampling(
     max_groups=8,
     target_steps=300_000,
     max_steps=80_000_000,
+    max_pilot_steps=80_000_000,
     depth=AccessDetail.ACCESSES,
 )
 """Sampling of the code as written, of which only operations and accesses are counted."""
 _BOUNDS_SAMPLING: Final = Sampling(
-    min_groups=2, max_groups=32, target_steps=300_000, max_steps=80_000_000
+    min_groups=2,
+    max_groups=32,
+    target_steps=300_000,
+    max_steps=80_000_000,
+    max_pilot_steps=80_000_000,
 )
 """Sampling of the scenarios that bound the counts."""
 

@@ -47,9 +47,10 @@ class Sampling:
     """Limits of a sample.
 
     A sample has `min_groups` to `max_groups` work-groups and about `target_steps` instructions,
-    summed over work-items; eight times as many if groups differ by more than `relative_error`. An
-    execution of more than `max_steps` instructions ends with an error. `wave_groups` limits the
-    groups of the sample of one wave.
+    summed over work-items; eight times as many if groups differ by more than `relative_error`. No
+    execution has more than `max_steps` instructions, but for the first one, of two groups, which ends
+    with an error after `max_pilot_steps`, as do others of so few groups. `wave_groups` limits the groups
+    of the sample of one wave.
     """
 
     min_groups: int = 16
@@ -57,6 +58,7 @@ class Sampling:
     wave_groups: int = 64
     target_steps: int = 1_500_000
     max_steps: int = 200_000_000
+    max_pilot_steps: int = 1_000_000_000
     relative_error: float = 0.02
     depth: AccessDetail = AccessDetail.TRANSACTIONS
     trips: Trips = Trips.SAMPLED
@@ -202,7 +204,8 @@ def sample_launch(
         if whole is not None:
             return whole
     # Most pilots only show how many steps a group takes: their transactions need not be counted.
-    pilot = _execute_groups(task, spread_groups(groups, min(2, groups)), sampling, scenario)
+    pair = spread_groups(groups, min(2, groups))
+    pilot = _execute_groups(task, pair, _longest(sampling), scenario)
     max_groups = groups
     if is_small and groups > 2:
         whole = _try_expected(pilot, task, groups, sampling, scenario)
@@ -306,10 +309,22 @@ def _sample_span(
     """
     per_group = max(sample.lane_steps / sample.grid.groups, 1.0)
     affordable = max(int(steps / per_group), sampling.min_groups)
-    size = min(max_groups, span, affordable)
+    size = _allowed_size(sample, sampling, min(max_groups, span, affordable))
     begin = _span_begin(task.ndrange.groups - span)
-    sectors = replace(sampling, depth=AccessDetail.SECTORS)
+    sectors = replace(_longest(sampling), depth=AccessDetail.SECTORS)
     return run_groups(task, begin + _draw_groups(span, size), sectors)
+
+
+def _longest(sampling: Sampling) -> Sampling:
+    """Return limits for as few groups as there can be."""
+    return replace(sampling, max_steps=max(sampling.max_steps, sampling.max_pilot_steps))
+
+
+def _allowed_size(sample: GroupExecution, sampling: Sampling, size: int) -> int:
+    """Return a number of groups that do not take too long: at most `size`, and no fewer than two."""
+    while size > 2 and sample.steps_of(size) > sampling.max_steps:
+        size -= size // 2
+    return size
 
 
 def spread_groups(groups: int, size: int) -> NDArray[np.int64]:
@@ -331,8 +346,9 @@ def sample_consecutive(task: Task, sampling: Sampling, sample: GroupExecution) -
         max(int(_WINDOW_STEPS_FACTOR * sampling.target_steps / per_group), sampling.min_groups),
         groups,
     )
+    size = _allowed_size(sample, sampling, size)
     begin = _span_begin(groups - size)
-    sectors = replace(sampling, depth=AccessDetail.SECTORS)
+    sectors = replace(_longest(sampling), depth=AccessDetail.SECTORS)
     return run_groups(task, np.arange(begin, begin + size, dtype=np.int64), sectors)
 
 

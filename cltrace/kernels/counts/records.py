@@ -119,7 +119,8 @@ class AccessSite:
     `is_register` is True for private variables that a GPU's compiler keeps in registers, and for constant
     memory that it makes literals.
     `is_summable` is True for atomic operations that could be added up first: their order does not matter,
-    and nothing uses their results.
+    and nothing uses their results. Of `copies` accesses a GPU's compiler leaves one, as unrolled trips
+    repeat them.
     """
 
     place: Place
@@ -154,6 +155,7 @@ class AccessSite:
     is_masked: bool = False
     is_gathered: bool = False
     arriving_share: float = 1.0
+    copies: int = 1
 
 
 @dataclass(frozen=True, slots=True)

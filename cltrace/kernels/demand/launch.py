@@ -160,7 +160,7 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
     machine = counts.machine
     wave_groups = machine.wave_groups(_group_items(counts), counts.local_bytes)
     far = [site for site in counts.sites if _is_far(site, machine)]
-    local = [site for site in counts.sites if site.space == "local"]
+    local = [site for site in counts.sites if site.space == "local" and not site.is_register]
     own = tuple(private_traffic(counts))
     regions = _regions_in_memory(counts)
     waves = max(counts.groups / wave_groups, 1.0)
@@ -184,8 +184,8 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         bank_cycles=sum(max(site.bank_cycles.value - site.requests.value, 0.0) for site in far),
         lines=sum(max(site.lines.value - _requests(site, machine), 0.0) for site in far),
         texels=sum(_texel_passes(site, machine) for site in counts.sites),
-        local_cycles=sum(site.bank_cycles.value for site in local) + _spilled(counts),
-        local_requests=sum(_requests(site, machine) for site in local),
+        local_cycles=sum(site.bank_cycles.value / site.copies for site in local) + _spilled(counts),
+        local_requests=sum(_requests(site, machine) / site.copies for site in local),
         reads=reads,
         traffic=traffic,
         footprint_bytes=footprint_bytes(traffic),

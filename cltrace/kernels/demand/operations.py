@@ -177,6 +177,8 @@ def _gpu_names(row: FoldedCount) -> tuple[CostName, ...] | None:
 
 
 def _recipe(row: FoldedCount) -> Recipe | None:
+    if row.cost is CostClass.INT_DIVIDE:  # its functions are named as those of floats
+        return None
     if row.type == "double":
         return DOUBLE_RECIPES.get(row.function)
     if row.function in SATURATING and row.type in _NARROW:

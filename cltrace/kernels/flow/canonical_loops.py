@@ -12,6 +12,8 @@ from cltrace.kernels.builtins.function_kinds import is_image_query, is_work_item
 from cltrace.kernels.builtins.mangling import demangle
 from cltrace.kernels.flow.loops import Graph, Loop
 from cltrace.kernels.ir.instructions import (
+    AtomicExchange,
+    AtomicUpdate,
     Binary,
     Branch,
     Call,
@@ -20,6 +22,7 @@ from cltrace.kernels.ir.instructions import (
     Copy,
     Instruction,
     Offset,
+    Store,
 )
 from cltrace.kernels.ir.module import Function
 from cltrace.kernels.ir.uses import operands_of, result_of
@@ -36,6 +39,7 @@ class CanonicalLoop:
         non_affine: the slots of the header's other phis.
         comparison: the exit condition.
         copied_tests: the slots of its copies in other blocks that leave the loop.
+        further_tests: the slots of other exit conditions, which compare affine values, too.
         continues_when: the value of the comparison for which another trip follows.
         step_instructions: the instructions, in order, that compute the next values of the affine phis and
             the operands of the comparison.
@@ -49,13 +53,26 @@ class CanonicalLoop:
     continues_when: bool
     step_instructions: tuple[Instruction, ...]
     copied_tests: frozenset[int] = frozenset()
+    further_tests: frozenset[int] = frozenset()
+
+    @property
+    def tests(self) -> frozenset[int]:
+        """The slots of all conditions that leave the loop."""
+        return self.copied_tests | self.further_tests | {self.comparison.result}
 
 
-def find_canonical_loops(function: Function, graph: Graph) -> Mapping[int, CanonicalLoop]:
-    """Return the canonical loops of a function by the block number of their header."""
+def find_canonical_loops(
+    function: Function, graph: Graph, *, joins_exits: bool = False
+) -> Mapping[int, CanonicalLoop]:
+    """Return the canonical loops of a function by the block number of their header.
+
+    With `joins_exits` a loop that writes nothing may have several exiting blocks, each with a condition
+    of its own: the one that ends it first can be computed before.
+    """
     loops = {}
     for number, loop in enumerate(graph.loops):
-        canonical = _LoopAnalysis(function, graph, number, loop).analyse()
+        analysis = _LoopAnalysis(function, graph, number, loop)
+        canonical = analysis.analyse(joins_exits=joins_exits)
         if canonical is not None:
             loops[loop.header] = canonical
     return loops
@@ -81,19 +98,16 @@ class _LoopAnalysis:
         self._phis = {phi.result for block in loop.blocks for phi in function.blocks[block].phis}
         self._affine: dict[int, int] = {}
 
-    def analyse(self) -> CanonicalLoop | None:
+    def analyse(self, *, joins_exits: bool) -> CanonicalLoop | None:
         """Return the canonical loop, or None if the loop is not canonical."""
         loop, graph = self._loop, self._graph
         latches = [b for b in graph.predecessors[loop.header] if b in loop.blocks]
         exiting = [b for b in loop.blocks if any(t not in loop.blocks for t in graph.successors[b])]
-        if len(latches) != 1 or len(exiting) != 1:
+        if len(latches) != 1 or not exiting or (len(exiting) > 1 and not joins_exits):
             return None
-        branch = self._function.blocks[exiting[0]].terminator
-        if not isinstance(branch, Branch) or graph.loop_of[exiting[0]] != self._number:
-            return None
-        comparison = self._definitions.get(branch.condition)
-        if not isinstance(comparison, Compare):
-            return None
+        # Of several exits, the one at the loop's end stands for all.
+        exiting.sort(key=lambda block: block != latches[0])
+        tests = [self._test_of(block) for block in exiting]
         non_affine = []
         for phi in self._function.blocks[loop.header].phis:
             next_value = dict(phi.incoming)[latches[0]]
@@ -101,18 +115,42 @@ class _LoopAnalysis:
                 self._affine[phi.result] = next_value
             else:
                 non_affine.append(phi.result)
-        if not self._is_affine(comparison.left) or not self._is_affine(comparison.right):
+        comparisons = [test for test in tests if test is not None and self._is_counted(test)]
+        if len(comparisons) < len(exiting) or (len(exiting) > 1 and self._writes()):
             return None
+        comparison, *others = comparisons
+        branch = self._function.blocks[exiting[0]].terminator
         return CanonicalLoop(
             number=self._number,
             header=loop.header,
             affine=tuple(self._affine.items()),
             non_affine=tuple(non_affine),
             comparison=comparison,
-            continues_when=branch.then in loop.blocks,
+            continues_when=isinstance(branch, Branch) and branch.then in loop.blocks,
             step_instructions=self._definitions_for(
                 [*self._affine.values(), comparison.left, comparison.right]
             ),
+            further_tests=frozenset(test.result for test in others),
+        )
+
+    def _test_of(self, block: int) -> Compare | None:
+        """Return the condition of an exiting block, if it is evaluated once per trip."""
+        branch = self._function.blocks[block].terminator
+        if not isinstance(branch, Branch) or self._graph.loop_of[block] != self._number:
+            return None
+        test = self._definitions.get(branch.condition)
+        return test if isinstance(test, Compare) else None
+
+    def _is_counted(self, test: Compare) -> bool:
+        return self._is_affine(test.left) and self._is_affine(test.right)
+
+    def _writes(self) -> bool:
+        """Return True for a loop with effects beside its values."""
+        effects = (Store, AtomicUpdate, AtomicExchange)
+        return any(
+            isinstance(item, effects) or (isinstance(item, Call) and item.result < 0)
+            for block in self._loop.blocks
+            for item in self._function.blocks[block].instructions
         )
 
     def _is_invariant(self, slot: int) -> bool:

@@ -79,15 +79,19 @@ def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
     loops = find_unrolled_loops(kernel, machine)
     values = Definitions.of(kernel)
     private, shared, literals = frozenset[int](), frozenset[int](), LiteralReads()
+    copies: Mapping[int, int] = {}
     if not machine.has_item_loops:
         private = find_private_memory_sites(kernel, loops)
         shared = find_shared_atomics(kernel)
         literals = find_literal_reads(kernel, values, loops)
         repeated = find_repeated_reads(kernel, loops)
-        literals = LiteralReads(literals.sites | repeated.sites, literals.values | repeated.values)
+        copies, reads = repeated.copies, repeated.reads
+        literals = LiteralReads(literals.sites | reads.sites, literals.values | reads.values)
     folding = _Folding(kernel, values, machine, loops, private, literals.values)
     blocks, atomics = folding.blocks(), find_summable_atomics(kernel)
-    return FoldedKernel(blocks, private, shared, atomics, literals.sites, folding.controls.entries)
+    return FoldedKernel(
+        blocks, private, shared, atomics, literals.sites, folding.controls.entries, copies
+    )
 
 
 class _Folding:

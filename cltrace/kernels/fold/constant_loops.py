@@ -60,19 +60,28 @@ def find_constant_loops(kernel: PreparedKernel) -> Mapping[int, ConstantLoop]:
     }
     environments: dict[int, Sequence[Mapping[int, Value]]] = {-1: [constants]}
     for number, loop in enumerate(kernel.graph.loops):
-        outer = environments.get(loop.parent)
-        search = _LoopSearch(kernel, number, outer[0]) if outer is not None else None
-        if outer is None or search is None or search.form is None:
-            continue
-        with np.errstate(all="ignore"):  # branches that are not taken may divide by zero
-            entries = _run(search, search.form, outer)
-        if entries:
-            environments[number] = [environment for trips in entries for environment in trips]
-            trips = max(map(len, entries))
-            values = frozenset(search.values())
-            powers = frozenset(slot for slot in values if _is_power(environments[number], slot))
-            loops[number] = ConstantLoop(trips, values, powers, search.form)
+        environments[number] = environments[loop.parent]  # if its own counters are unknown
+        # Of nested loops with many trips together, the inner ones may be constant by themselves.
+        for outer in (environments[loop.parent], environments[-1]):
+            search = _LoopSearch(kernel, number, outer[0])
+            if search.form is None:
+                break
+            with np.errstate(all="ignore"):  # branches that are not taken may divide by zero
+                entries = _run(search, search.form, outer)
+            if entries:
+                environments[number] = [trip for trips in entries for trip in trips]
+                loops[number] = _constant_loop(search, search.form, entries)
+                break
     return loops
+
+
+def _constant_loop(
+    search: "_LoopSearch", form: CanonicalLoop, entries: Sequence[Sequence[Mapping[int, Value]]]
+) -> ConstantLoop:
+    values = frozenset(search.values())
+    environments = [trip for trips in entries for trip in trips]
+    powers = frozenset(slot for slot in values if _is_power(environments, slot))
+    return ConstantLoop(max(map(len, entries)), values, powers, form)
 
 
 def _is_power(environments: Sequence[Mapping[int, Value]], slot: int) -> bool:

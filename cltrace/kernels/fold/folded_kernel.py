@@ -61,7 +61,8 @@ class FoldedKernel:
     `shared_atomics` those at which a GPU's warp makes one atomic operation; there are none on a CPU.
     `summable_atomics` are those of atomic operations that a program could add up first.
     `literal_sites` are those of reads of constant memory that a GPU's compiler makes literals. `entries`
-    are the instructions per entry of unrolled loops, by their number.
+    are the instructions per entry of unrolled loops, by their number. `repeated_copies` are how many
+    copies of a read of local memory a GPU's compiler makes one, by site.
     """
 
     blocks: Mapping[int, FoldedBlock]
@@ -70,3 +71,4 @@ class FoldedKernel:
     summable_atomics: frozenset[int]
     literal_sites: frozenset[int] = frozenset()
     entries: Mapping[int, float] = field(default_factory=dict)
+    repeated_copies: Mapping[int, int] = field(default_factory=dict)

@@ -190,6 +190,8 @@ class LoopEvolution:
 
     def constant_bounds(self) -> CounterBounds | None:
         """Return the bounds of the counter that ends the loop, None if its trips are not constant."""
+        if self.loop.further_tests:
+            return None
         left, right = self.loop.comparison.left, self.loop.comparison.right
         for moving, bound, is_left in ((left, right, True), (right, left, False)):
             end, limit = self._sums.of(bound)
@@ -213,6 +215,11 @@ class LoopEvolution:
         return self.has_constant_step() or (
             is_order and any(self._has_signed_step(*pair) for pair in self._compared_counters())
         )
+
+    @property
+    def has_one_block(self) -> bool:
+        """Return True if a compiler makes a trip one block: what else leaves the loop is no condition."""
+        return len(self.blocks) - len(self.loop.further_tests) == 1
 
     @property
     def is_tested_first(self) -> bool:

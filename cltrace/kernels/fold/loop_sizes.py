@@ -90,7 +90,7 @@ def _is_constant(item: Instruction, evolution: LoopEvolution, constant: Evolutio
 
 def is_loop_control(item: Instruction | Terminator, loop: CanonicalLoop) -> bool:
     """Return True for an instruction of a loop's counting, comparing and branching."""
-    tests = loop.copied_tests | {loop.comparison.result}
+    tests = loop.tests
     if isinstance(item, Branch):
         return item.condition in tests
     is_step = any(result_of(item) == following for _, following in loop.affine)

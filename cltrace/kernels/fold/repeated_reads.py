@@ -7,6 +7,7 @@ four axes, 10 are left.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
@@ -16,7 +17,7 @@ from cltrace.kernels.fold.loop_evolution import is_pure
 from cltrace.kernels.fold.memory_order import MemoryOrder, may_write
 from cltrace.kernels.fold.unrolling import UnrolledLoop
 from cltrace.kernels.ir.instructions import Instruction, Load, Phi
-from cltrace.kernels.ir.types import PRIVATE, size_bytes
+from cltrace.kernels.ir.types import LOCAL, PRIVATE, size_bytes
 from cltrace.kernels.ir.uses import operands_of, result_of
 
 _REGISTER_BYTES: Final = 4
@@ -24,20 +25,40 @@ _MAX_REGISTERS: Final = 64
 """Registers that a compiler keeps such values in."""
 
 
+@dataclass(frozen=True, slots=True)
+class RepeatedReads:
+    """Reads that loops around unrolled ones repeat, and slots of what follows from them alone.
+
+    `copies` are how many copies of a read of local memory become one, by its site: the loops around it
+    are unrolled wholly, too. All others are made in front of a loop.
+    """
+
+    reads: LiteralReads
+    copies: Mapping[int, int]
+
+
 def find_repeated_reads(
     kernel: PreparedKernel, unrolled: Mapping[int, UnrolledLoop]
-) -> LiteralReads:
-    """Return the reads that loops around unrolled ones repeat, and what follows from them alone."""
+) -> RepeatedReads:
+    """Return the reads that loops around unrolled ones repeat."""
     search = _RepeatedReads(kernel, unrolled)
     sites: set[int] = set()
     values: set[int] = set()
+    copies: dict[int, int] = {}
     for number in range(len(kernel.graph.loops)):
         repeated = search.within(number)
         read = {item.pointer for item in repeated.values() if isinstance(item, Load)}
-        if read:
-            values |= repeated.keys()
-            sites |= {site.number for site in kernel.sites if site.pointer in read}
-    return LiteralReads(frozenset(sites), frozenset(values))
+        if not read:
+            continue
+        values |= repeated.keys()
+        loop = unrolled.get(number)
+        for site in kernel.sites:
+            if site.pointer in read:
+                if loop is not None and loop.is_whole and site.space == LOCAL:
+                    copies[site.number] = copies.get(site.number, 1) * loop.trips
+                else:
+                    sites.add(site.number)
+    return RepeatedReads(LiteralReads(frozenset(sites), frozenset(values)), copies)
 
 
 class _RepeatedReads:

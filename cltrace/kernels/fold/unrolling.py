@@ -122,7 +122,7 @@ class UnrolledLoop:
             return 1.0
         writes = any(places_of(item) for item in self.evolution.instructions() if may_write(item))
         waits = writes or self.evolution.is_tested_first or not self.evolution.has_constant_step()
-        if not waits and (rounds > 1.0 or len(self.evolution.blocks) > 1):
+        if not waits and (rounds > 1.0 or not self.evolution.has_one_block):
             return 2.0
         if waits or trip_operations > _MAX_SHORT_TRIP:
             return 1.0
@@ -182,7 +182,10 @@ class _Unrolling:
         self._constant = {} if machine.has_item_loops else find_constant_loops(kernel)
         self._forms = {number: loop.form for number, loop in self._constant.items()}
         self._forms |= {
-            loop.number: loop for loop in find_canonical_loops(function, graph).values()
+            loop.number: loop
+            for loop in find_canonical_loops(
+                function, graph, joins_exits=not machine.has_item_loops
+            ).values()
         }
         self._unrolled: dict[int, UnrolledLoop] = {}
         self._sizes = LoopSizes(kernel, self._unrolled)
