@@ -70,7 +70,7 @@ class PreparedKernel:
     spin_blocks: frozenset[int]
     """The blocks of loops in which lanes may wait for writes of other lanes."""
     contracts: bool = True
-    """Whether compilers may make products and sums one operation: no `FP_CONTRACT OFF` forbids it."""
+    """True if no `FP_CONTRACT OFF` keeps products and sums apart."""
 
     @property
     def parameters(self) -> Sequence[Parameter]:

@@ -193,7 +193,15 @@ def _pass_arguments(
         draft.instructions[current].append(Allocate(copied, parameter.pointee, 1, call.place))
         types = (PointerType(0), PointerType(0), IntegerType(64), IntegerType(1))
         arguments = (copied, argument, size, volatile)
-        draft.instructions[current].append(Call(-1, VOID, _COPY, arguments, types, call.place))
+        copy = Call(
+            result=-1,
+            type=VOID,
+            callee=_COPY,
+            arguments=arguments,
+            argument_types=types,
+            place=call.place,
+        )
+        draft.instructions[current].append(copy)
         yield parameter, copied
 
 

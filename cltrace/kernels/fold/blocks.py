@@ -5,20 +5,12 @@ from dataclasses import replace
 from itertools import filterfalse
 from typing import Final
 
-from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.functions import RECIPES
 from cltrace.kernels.costs.operation import (
-    LITERAL_POWER,
-    OF_INTS,
     SUM,
-    AddressForm,
     Operation,
 )
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
-from cltrace.kernels.fold.addresses import Addresses
-from cltrace.kernels.fold.approximations import approximated
-from cltrace.kernels.fold.called_functions import called, number_of_calls
 from cltrace.kernels.fold.chains import (
     EMPTY_CHAIN,
     Chain,
@@ -28,39 +20,25 @@ from cltrace.kernels.fold.chains import (
     find_longest_chain,
     find_shared_rounds,
 )
-from cltrace.kernels.fold.contraction import Contraction
-from cltrace.kernels.fold.conversions import conversion_function
+from cltrace.kernels.fold.compiled_operations import CompiledOperations
 from cltrace.kernels.fold.definitions import Definitions
 from cltrace.kernels.fold.divisions import Divisions
 from cltrace.kernels.fold.folded_kernel import FoldedBlock, FoldedKernel, ReadsAhead
-from cltrace.kernels.fold.fused_pairs import FusedPairs
-from cltrace.kernels.fold.geometric_functions import whole_vector
-from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.literal_reads import LiteralReads, find_literal_reads
 from cltrace.kernels.fold.loop_control import LoopControls
 from cltrace.kernels.fold.loop_evolution import (
     Evolution,
-    find_counter_values,
-    find_index_values,
     is_pure,
 )
 from cltrace.kernels.fold.memory_order import MemoryOrder
 from cltrace.kernels.fold.predicated_blocks import blocks_in_line, find_predicated_groups
-from cltrace.kernels.fold.predicated_selects import find_predicated_selects
 from cltrace.kernels.fold.private_memory import find_private_memory_sites
 from cltrace.kernels.fold.repeated_reads import find_repeated_reads
 from cltrace.kernels.fold.shared_atomics import find_shared_atomics, find_summable_atomics
-from cltrace.kernels.fold.three_inputs import ThreeInputs
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
-from cltrace.kernels.fold.wide_integers import WideIntegers
 from cltrace.kernels.ir.instructions import (
-    Allocate,
-    Binary,
-    Call,
-    Convert,
     Instruction,
     Load,
-    Negate,
     Offset,
     Store,
     Terminator,
@@ -69,9 +47,6 @@ from cltrace.kernels.ir.types import PRIVATE
 from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import ItemLoops, Machine
-
-_FREE_CONVERSIONS: Final = frozenset({"trunc", "zext", "sext"})
-"""Conversions between integers that are parts of the instructions around them."""
 
 
 def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
@@ -90,7 +65,13 @@ def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
     folding = _Folding(kernel, values, machine, loops, private, literals.values)
     blocks, atomics = folding.blocks(), find_summable_atomics(kernel)
     return FoldedKernel(
-        blocks, private, shared, atomics, literals.sites, folding.controls.entries, copies
+        blocks=blocks,
+        private_memory=private,
+        shared_atomics=shared,
+        summable_atomics=atomics,
+        literal_sites=literals.sites,
+        entries=folding.controls.entries,
+        repeated_copies=copies,
     )
 
 
@@ -106,24 +87,9 @@ class _Folding:
     ) -> None:
         self._kernel = kernel
         self._function = kernel.function
-        self._defined = values.defined
-        self._divisions = _divisions(kernel, machine, loops)
-        self._indices = find_index_values(kernel.function, kernel.graph)
         self._has_item_loops = machine.has_item_loops
         self._calls_functions = machine.item_loops is ItemLoops.LOOPS
-        self._fused = FusedPairs(kernel, values, is_cpu=machine.has_item_loops)
-        self._contraction = Contraction.of(kernel, values)
-        self._wide: WideIntegers | None = None
-        self._address_forms: Mapping[int, AddressForm] = {}
-        self._joined: frozenset[int] = frozenset()
-        if machine.has_item_loops:
-            self._free = find_counter_values(kernel.function, kernel.graph)
-        else:
-            self._wide = WideIntegers(kernel.function, self._defined)
-            addresses = Addresses(kernel, values)
-            self._address_forms, self._free = addresses.forms, addresses.free
-            joined = ThreeInputs(kernel, values, addresses.free).parts
-            self._joined = joined | find_predicated_selects(kernel, values) | literals
+        self._compiled = CompiledOperations(kernel, values, machine, loops, literals)
         self._loops = loops
         self.controls: Final = LoopControls(is_cpu=machine.has_item_loops)
         self._order = MemoryOrder(kernel, private_memory)
@@ -163,7 +129,12 @@ class _Folding:
         in_flight = 1.0
         unrolled = chain
         carried = find_carried_chain(
-            self._kernel, loop.evolution, number, self._is_fused, self._order, self._waited
+            self._kernel,
+            loop.evolution,
+            number,
+            self._compiled.is_fused,
+            self._order,
+            self._compiled.waited,
         )
         if (copies := self._copies_in_line(number)) > 1:
             if carried.length and not chain.rounds and not self._has_item_loops:
@@ -192,18 +163,20 @@ class _Folding:
         if self._has_item_loops:
             if self._kernel.graph.loop_of[number] >= 0:
                 return EMPTY_CHAIN
-            longest = self._longest_chain(number, self._is_fused)
+            longest = self._longest_chain(number, self._compiled.is_fused)
             return replace(longest, rounds={})
 
         def is_fused(item: Instruction | Terminator) -> bool:
             is_shared = loop is not None and (loop.is_control(item) or loop.is_advanced(item))
-            return is_shared or self._is_fused(item)
+            return is_shared or self._compiled.is_fused(item)
 
         longest = self._longest_chain(number, is_fused)
         return replace(longest, rounds=self._shared_rounds.get(number, longest.rounds))
 
     def _longest_chain(self, number: int, is_fused: IsFused) -> Chain:
-        return find_longest_chain(self._kernel, number, is_fused, self._order, self._waited)
+        return find_longest_chain(
+            self._kernel, number, is_fused, self._order, self._compiled.waited
+        )
 
     def _copies_in_line(self, number: int) -> int:
         """Return the copies of a block that are scheduled together, for all unrolled loops around it."""
@@ -217,19 +190,21 @@ class _Folding:
     def _operations(self, items: Sequence[Instruction | Terminator]) -> Mapping[Operation, float]:
         counts: dict[Operation, float] = {}
         for item in items:
-            if not self._is_fused(item):
+            if not self._compiled.is_fused(item):
                 self._count(counts, item, 1.0)
         return counts
 
     def _trip_operations(self, loop: UnrolledLoop, number: int) -> Mapping[Operation, float]:
         """Return the operations of a block per trip of an unrolled loop."""
         block, counts = self._function.blocks[number], dict[Operation, float]()
-        items = [item for item in block.instructions if not self._is_fused(item)]
+        items = [item for item in block.instructions if not self._compiled.is_fused(item)]
         for item in filterfalse(loop.is_control, items):
             share = _trip_share(item, loop)
-            if self._divisions.takes_reciprocal(item):
+            if self._compiled.divisions.takes_reciprocal(item):
                 # A block of an unrolled body takes a reciprocal once, for all its copies.
-                self._count(counts, item, share / loop.trips, self._divisions.not_inverted())
+                self._count(
+                    counts, item, share / loop.trips, self._compiled.divisions.not_inverted()
+                )
                 share -= share / loop.trips
             self._count(counts, item, share)
         share = self.controls.share(loop, counts)
@@ -246,83 +221,8 @@ class _Folding:
         share: float,
         divisions: Divisions | None = None,
     ) -> None:
-        named = named_operations(item, divisions or self._divisions)
-        for operation, count in named if share else ():
-            compiled, number = self._compiled(operation, count, item)
-            counts[compiled] = counts.get(compiled, 0.0) + number * share
-
-    def _compiled(
-        self, operation: Operation, count: int, item: Instruction | Terminator
-    ) -> tuple[Operation, int]:
-        """Return what a compiler makes of `count` operations of an instruction, and its number."""
-        is_index = operation.type == "long" and result_of(item) in self._indices
-        narrowed = replace(operation, type="int") if is_index else operation
-        if narrowed.cost is CostClass.ADDRESS:
-            count = 1
-        if self._calls_functions:
-            return called(narrowed, item), number_of_calls(item, count)
-        if self._has_item_loops:
-            return narrowed, count
-        contracted = self._contracted(narrowed, item)
-        whole = whole_vector(contracted, item)
-        return (contracted, count) if whole is None else (whole, 1)
-
-    def _is_fused(self, item: Instruction | Terminator) -> bool:
-        """Return True for a part of another instruction, such as of an address or a multiply-add."""
-        match item:
-            case Convert(_, operator, _, _, _) if operator in _FREE_CONVERSIONS:
-                return True
-            case Offset(_, _, _, ()):
-                return True
-            case Offset() if self._address_forms.get(item.result) is AddressForm.NEAR:
-                return True
-            case Load(_, _, pointer, space, _) | Store(_, _, pointer, space, _) if space == PRIVATE:
-                return _is_register(self._defined, pointer)
-            case Binary() | Negate() | Call() if (
-                not self._has_item_loops and self._contraction.is_part(item)
-            ):
-                return True
-            case Binary() if self._wide is not None and self._wide.is_half(item):
-                return True
-            case Binary() if self._fused.is_part(item):
-                return True
-            case _:
-                return result_of(item) in self._free or result_of(item) in self._joined
-
-    def _waited(self, item: Instruction | Terminator) -> Operation | None:
-        """Return the operation that an instruction is waited for as."""
-        named = named_operations(item, self._divisions)
-        operation = next((operation for operation, _ in named), None)
-        if operation is None or self._has_item_loops:
-            return operation
-        if self._contraction.is_literal_power(item):
-            return replace(operation, function=LITERAL_POWER)
-        return approximated(operation, item)
-
-    def _contracted(self, operation: Operation, item: Instruction | Terminator) -> Operation:
-        """Return an operation as a GPU's compiler leaves it."""
-        if operation.cost is CostClass.ADDRESS:
-            form = self._address_forms.get(result_of(item))
-            return replace(operation, function=form.value) if form else operation
-        if self._wide is not None and self._wide.is_product(item):
-            return replace(operation, function=OF_INTS)
-        if function := conversion_function(item, self._defined):
-            return replace(operation, function=function)
-        if (approximate := approximated(operation, item)) != operation:
-            return approximate
-        if isinstance(item, Call) and (name := base_name(demangle(item.callee))) in RECIPES:
-            return replace(operation, function=name)
-        if isinstance(item, Binary) and item.operator in {"shl", "add"}:
-            return self._fused.shifted(operation, item)
-        return self._contraction.contracted(operation, item)
-
-
-def _divisions(
-    kernel: PreparedKernel, machine: Machine, loops: Mapping[int, UnrolledLoop]
-) -> Divisions:
-    constants = frozenset(slot for loop in loops.values() for slot in loop.constants)
-    powers = frozenset(slot for loop in loops.values() for slot in loop.powers)
-    return Divisions.of(kernel, constants, powers, has_item_loops=machine.has_item_loops)
+        for operation, number in self._compiled.of(item, divisions) if share else ():
+            counts[operation] = counts.get(operation, 0.0) + number * share
 
 
 def _reads_ahead(
@@ -337,14 +237,6 @@ def _reads_ahead(
         copies /= loops[loop].trips
         loop = kernel.graph.loops[loop].parent
     return ReadsAhead(loop, loops[loop].trips, copies) if loop in loops and copies > 1 else None
-
-
-def _is_register(defined: Mapping[int, Instruction], pointer: int) -> bool:
-    """Return True for a pointer to a constant place in a private variable, which is a register."""
-    item = defined.get(pointer)
-    if isinstance(item, Offset):
-        return not item.terms and _is_register(defined, item.pointer)
-    return isinstance(item, Allocate)
 
 
 def _blocks_together(

@@ -53,7 +53,7 @@ class FoldedBlock:
     ahead: ReadsAhead | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoldedKernel:
     """A kernel as the compiler of a machine leaves it: its blocks by number.
 

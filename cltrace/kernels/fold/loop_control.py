@@ -67,7 +67,7 @@ def control_of(loop: UnrolledLoop, operations: Mapping[Operation, float]) -> Loo
     trip_operations = sum(_instructions(each) * number for each, number in operations.items())
     if loop.is_whole:
         return LoopControl(0.0, 0.0)
-    has_one_block = loop.evolution.has_one_block
+    has_one_block = loop.has_one_block
     if loop.trips == 1:
         return LoopControl(1.0, 0.0)
     if loop.evolution.constant_bounds() is not None:

@@ -190,10 +190,9 @@ class LoopEvolution:
 
     def constant_bounds(self) -> CounterBounds | None:
         """Return the bounds of the counter that ends the loop, None if its trips are not constant."""
-        if self.loop.further_tests:
-            return None
         left, right = self.loop.comparison.left, self.loop.comparison.right
-        for moving, bound, is_left in ((left, right, True), (right, left, False)):
+        ends = ((left, right, True), (right, left, False))
+        for moving, bound, is_left in ends if not self.loop.further_tests else ():
             end, limit = self._sums.of(bound)
             for phi, following in self.loop.affine:
                 step, begin = self._constant_step(phi, following), self._begin(phi)
@@ -206,20 +205,14 @@ class LoopEvolution:
         """Return True if a compiler can compute the trips from the counter that ends the loop.
 
         The counter advances by a compile-time constant, or by the same signed number in each trip, as
-        signed numbers do not overflow. Measured on an H200: loops over an `int` that advances by an `int`
-        have four reads in their PTX and take 59 ns a trip; with unsigned counters, or sizes of 64 bits,
-        they have one, and take 178 ns.
+        signed numbers do not overflow. On an H200, loops over an `int` that advances by an `int` have four
+        reads in their PTX and take 59 ns a trip; with unsigned counters they have one, and take 178 ns.
         """
         # An unknown step may pass a limit that the counter has to equal.
         is_order = self.loop.comparison.predicate not in {"eq", "ne"}
         return self.has_constant_step() or (
             is_order and any(self._has_signed_step(*pair) for pair in self._compared_counters())
         )
-
-    @property
-    def has_one_block(self) -> bool:
-        """Return True if a compiler makes a trip one block: what else leaves the loop is no condition."""
-        return len(self.blocks) - len(self.loop.further_tests) == 1
 
     @property
     def is_tested_first(self) -> bool:

@@ -98,6 +98,11 @@ class UnrolledLoop:
         )
 
     @property
+    def has_one_block(self) -> bool:
+        """True if a compiler makes a trip one block: what else leaves the loop is no condition."""
+        return len(self.evolution.blocks) - len(self.evolution.loop.further_tests) == 1
+
+    @property
     def overlaps_operations(self) -> bool:
         """Whether operations of different copies overlap.
 
@@ -122,7 +127,7 @@ class UnrolledLoop:
             return 1.0
         writes = any(places_of(item) for item in self.evolution.instructions() if may_write(item))
         waits = writes or self.evolution.is_tested_first or not self.evolution.has_constant_step()
-        if not waits and (rounds > 1.0 or not self.evolution.has_one_block):
+        if not waits and (rounds > 1.0 or not self.has_one_block):
             return 2.0
         if waits or trip_operations > _MAX_SHORT_TRIP:
             return 1.0

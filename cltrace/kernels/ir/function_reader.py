@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from cltrace.kernels.ir.instruction_reader import read_attributes, read_instruction
+from cltrace.kernels.ir.attributes import read_attributes
+from cltrace.kernels.ir.instruction_reader import read_instruction
 from cltrace.kernels.ir.instructions import (
     Branch,
     Instruction,

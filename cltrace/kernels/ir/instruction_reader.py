@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from cltrace.kernels.ir.attributes import read_attributes
 from cltrace.kernels.ir.constant_reader import split_indices
 from cltrace.kernels.ir.instructions import (
     Allocate,
@@ -29,7 +30,6 @@ from cltrace.kernels.ir.instructions import (
 )
 from cltrace.kernels.ir.keywords import (
     APPROXIMATION_FLAGS,
-    ATTRIBUTES,
     BINARY_OPERATORS,
     CALLING_CONVENTIONS,
     CONVERSIONS,
@@ -42,23 +42,6 @@ from cltrace.kernels.ir.operands import Operands
 from cltrace.kernels.ir.source_places import Place
 from cltrace.kernels.ir.tokens import Tokens, UnreadableError, symbol_name
 from cltrace.kernels.ir.types import BOOL, PointerType, StructType, Type, VectorType
-
-
-def read_attributes(tokens: Tokens, operands: Operands) -> Type | None:
-    """Consume a parameter's attributes, and return the type that a `byval` pointer passes."""
-    pointee = None
-    while tokens.peek() in ATTRIBUTES:
-        word = tokens.take()
-        if word in {"byval", "byref", "sret"} and tokens.peek() == "(":
-            tokens.take()
-            kind = operands.read_type(tokens)
-            tokens.expect(")")
-            pointee = kind if word == "byval" else pointee
-        elif tokens.peek() == "(":
-            tokens.skip_group()
-        elif word in {"align", "dereferenceable"} and tokens.peek().isdigit():
-            tokens.take()
-    return pointee
 
 
 def read_instruction(
@@ -327,10 +310,15 @@ def _call(tokens: Tokens, operands: Operands, name: str | None, place: Place) ->
         slots.append(operands.read_value(tokens, argument))
         types.append(argument)
         tokens.skip(",")
-    result = _result(operands, name, kind)
-    is_approximate = not flags.isdisjoint(APPROXIMATION_FLAGS)
-    symbol = symbol_name(callee)
-    return Call(result, kind, symbol, tuple(slots), tuple(types), place, is_approximate)
+    return Call(
+        result=_result(operands, name, kind),
+        type=kind,
+        callee=symbol_name(callee),
+        arguments=tuple(slots),
+        argument_types=tuple(types),
+        place=place,
+        is_approximate=not flags.isdisjoint(APPROXIMATION_FLAGS),
+    )
 
 
 def _atomic_update(

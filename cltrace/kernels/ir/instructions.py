@@ -227,7 +227,7 @@ class InsertValue:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """A call of a function by its symbol in the IR. `result` is -1 where nothing is returned.
 
