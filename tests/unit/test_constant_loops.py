@@ -203,3 +203,31 @@ def test_copies_of_a_test_end_a_loop_as_one_does() -> None:
     assert all(site.is_register for site in private)
     branches = sum(row.warp_total for row in counts.folded if row.cost is CostClass.BRANCH)
     assert branches / counts.warps <= 18 + 1, "a test of each flag, and the last one"
+
+
+NEST = """__kernel void k(__global const float *a, __global float *c, int n) {
+    float sums[16];
+    for (int i = 0; i < 16; i++) sums[i] = 0;
+    for (int o = 0; o < %s; o++) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int r = 0; r < 4; r++) for (int y = 0; y < 3; y++) for (int x = 0; x < 3; x++)
+            for (int f = 0; f < 4; f++) for (int u = 0; u < 2; u++) for (int v = 0; v < 2; v++)
+                sums[f * 4 + u * 2 + v] += a[o * 400 + (r * 4 + y + u) * 9 + x + v * 3] * a[f + x];
+    }
+    for (int i = 0; i < 16; i++) c[16 * get_global_id(0) + i] = sums[i];
+}"""
+
+
+@pytest.mark.parametrize("trips", ["n", "64"])
+def test_inner_loops_of_many_trips_together_are_constant_by_themselves(trips: str) -> None:
+    counts = count(
+        parse(NEST % trips),
+        "k",
+        (256,),
+        (64,),
+        [BufferArgument(1 << 20)] * 2 + [64],
+        machine=Machine(),
+    )
+    private = [site for site in counts.sites if site.space == "private"]
+    assert private
+    assert all(site.is_register for site in private)

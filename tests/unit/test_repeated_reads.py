@@ -3,6 +3,8 @@
 import pytest
 
 from cltrace.kernels import BufferArgument, CostClass, KernelCounts, Machine, count, parse
+from cltrace.kernels.demand.launch import demand_of
+from cltrace.kernels.ir.instructions import Access
 from cltrace.kernels.machine import ItemLoops
 
 ITEMS, CHANNELS = 4096, 20
@@ -106,3 +108,42 @@ def test_what_the_loop_changes_is_read_again(body: str) -> None:
     )
     assert operations / counts.warps >= 4 * CHANNELS
     assert not [site for site in counts.sites if site.memory == "line" and site.is_register]
+
+
+TILES = """
+__kernel void tiles(__global const float *in, __global float *out, int n) {
+    __local float values[64], weights[64];
+    int l = get_local_id(0);
+    values[l] = in[l];
+    weights[l] = in[l + 64];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float sums[8];
+    for (int k = 0; k < 8; k++) sums[k] = 0;
+    for (int step = 0; step < n; step++)
+        for (int f = 0; f < 4; f++)
+            for (int x = 0; x < 3; x++)
+                sums[f] += values[(l + step + x) & 63] * weights[(4 * step + f) & 63];
+    for (int k = 0; k < 8; k++) out[8 * get_global_id(0) + k] = sums[k];
+}
+"""
+
+
+def test_one_of_the_reads_that_unrolled_trips_repeat_is_left() -> None:
+    """The counters of an H200 show a quarter of the reads of such a tile (a layer of 3 x 3 weights)."""
+    buffers = [BufferArgument(1 << 20)] * 2
+    counts = count(parse(TILES), "tiles", (4096,), (64,), [*buffers, 50], machine=Machine())
+    reads = {
+        site.memory: site
+        for site in counts.sites
+        if site.access is Access.READ and site.space == "local"
+    }
+    assert (reads["values"].copies, reads["values"].is_register) == (4, False)
+    assert (reads["weights"].copies, reads["weights"].is_register) == (1, False)
+    demand = demand_of(counts, ())
+    writes = sum(
+        site.bank_cycles.value
+        for site in counts.sites
+        if site.space == "local" and site.access is Access.WRITE
+    )
+    values, weights = (reads[name].bank_cycles.value for name in ("values", "weights"))
+    assert demand.local_cycles == pytest.approx(writes + values / 4 + weights)

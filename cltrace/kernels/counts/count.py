@@ -49,7 +49,7 @@ _WRITTEN_SAMPLING: Final = Sampling(
     max_groups=8,
     target_steps=300_000,
     max_steps=80_000_000,
-    max_pilot_steps=80_000_000,
+    pilot_factor=1,
     depth=AccessDetail.ACCESSES,
 )
 """Sampling of the code as written, of which only operations and accesses are counted."""
@@ -58,7 +58,7 @@ _BOUNDS_SAMPLING: Final = Sampling(
     max_groups=32,
     target_steps=300_000,
     max_steps=80_000_000,
-    max_pilot_steps=80_000_000,
+    pilot_factor=1,
 )
 """Sampling of the scenarios that bound the counts."""
 

@@ -49,8 +49,8 @@ class Sampling:
     A sample has `min_groups` to `max_groups` work-groups and about `target_steps` instructions,
     summed over work-items; eight times as many if groups differ by more than `relative_error`. No
     execution has more than `max_steps` instructions, but for the first one, of two groups, which ends
-    with an error after `max_pilot_steps`, as do others of so few groups. `wave_groups` limits the groups
-    of the sample of one wave.
+    with an error after `pilot_factor` times as many, as do others of so few groups. `wave_groups` limits
+    the groups of the sample of one wave.
     """
 
     min_groups: int = 16
@@ -58,7 +58,7 @@ class Sampling:
     wave_groups: int = 64
     target_steps: int = 1_500_000
     max_steps: int = 200_000_000
-    max_pilot_steps: int = 1_000_000_000
+    pilot_factor: int = 5
     relative_error: float = 0.02
     depth: AccessDetail = AccessDetail.TRANSACTIONS
     trips: Trips = Trips.SAMPLED
@@ -317,7 +317,7 @@ def _sample_span(
 
 def _longest(sampling: Sampling) -> Sampling:
     """Return limits for as few groups as there can be."""
-    return replace(sampling, max_steps=max(sampling.max_steps, sampling.max_pilot_steps))
+    return replace(sampling, max_steps=sampling.max_steps * sampling.pilot_factor, pilot_factor=1)
 
 
 def _allowed_size(sample: GroupExecution, sampling: Sampling, size: int) -> int:

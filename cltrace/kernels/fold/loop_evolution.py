@@ -205,8 +205,8 @@ class LoopEvolution:
         """Return True if a compiler can compute the trips from the counter that ends the loop.
 
         The counter advances by a compile-time constant, or by the same signed number in each trip, as
-        signed numbers do not overflow. On an H200, loops over an `int` that advances by an `int` have four
-        reads in their PTX and take 59 ns a trip; with unsigned counters they have one, and take 178 ns.
+        signed numbers do not overflow. On an H200, loops over an `int` that advances by an `int` have
+        four reads in their PTX and take 59 ns a trip; with unsigned counters they have one, and take 178.
         """
         # An unknown step may pass a limit that the counter has to equal.
         is_order = self.loop.comparison.predicate not in {"eq", "ne"}
