@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ from cltrace.spool.stop_page import PAGE_BYTES, StopReport, decode_stop
 RecordT = TypeVar("RecordT", bound=Record)
 
 _MAX_RECORDS_FILE_BYTES = 1 << 30
+_MAX_CONTENT_BYTES: Final = 1 << 30
+"""Limit on the contents of a buffer, as the layer has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,8 @@ class ProcessSpool:
         try:
             is_there = (
                 version.position_bytes >= 0
-                and 0 < version.size_bytes <= size_guarded(path) - version.position_bytes
+                and 0 < version.size_bytes <= _MAX_CONTENT_BYTES
+                and version.size_bytes <= size_guarded(path) - version.position_bytes
             )
             with open_guarded(path) as file:
                 file.seek(version.position_bytes if is_there else 0)

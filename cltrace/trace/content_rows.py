@@ -16,6 +16,8 @@ from cltrace.trace.renumbering import TraceIds
 _ZLIB_LEVEL: Final = 1
 _LOST_BYTES: Final = -1
 """Size of a version from which on the contents are not known."""
+_MAX_DEFLATED_BYTES: Final = 900_000_000
+"""Contents that take more are left out: SQLite holds a billion bytes in a value."""
 
 
 class ContentWriter:
@@ -32,8 +34,14 @@ class ContentWriter:
         `SpoolError` if they are damaged.
         """
         self._add_captured(spool, launches, ids)
+        known: dict[tuple[int, int], int | None] = {}
         for version in spool.records(ContentVersion):
-            self._add_version(spool, version, ids)
+            place = version.position_bytes, version.size_bytes
+            if place not in known:
+                known[place] = self._data_of(spool, version)
+            buffer_id = ids.of("buffer", version.buffer_id)
+            row = (buffer_id, None, version.written_host_ns, known[place])
+            self._database.insert(schema.CONTENT, [row])
 
     def _add_captured(self, spool: ProcessSpool, launches: Sequence[int], ids: TraceIds) -> None:
         added = set()
@@ -43,25 +51,27 @@ class ContentWriter:
                 continue
             added.add(where)
             data_id = self._ids.get(content.sha256)
-            if data_id is None:
+            if data_id is None and content.stored_bytes <= _MAX_DEFLATED_BYTES:
                 stored = spool.stored_content(content)
                 data_id = self._add_data(content.sha256, content.size_bytes, stored)
             self._database.insert(schema.CONTENT, [(*where, content.written_host_ns, data_id)])
 
-    def _add_version(self, spool: ProcessSpool, version: ContentVersion, ids: TraceIds) -> None:
-        """Add contents that are those of a buffer until its next version.
+    def _data_of(self, spool: ProcessSpool, version: ContentVersion) -> int | None:
+        """Add contents that are those of a buffer until its next version; None if they are not known.
 
         Contents that a machine lost when it failed are as unknown as those that something else wrote.
         """
-        data_id = None
-        with suppress(SpoolError):
-            data = b"" if version.size_bytes == _LOST_BYTES else spool.plain_content(version)
+        if version.size_bytes == _LOST_BYTES:
+            return None
+        with suppress(SpoolError, MemoryError):
+            data = spool.plain_content(version)
             digest = hashlib.sha256(data).hexdigest()
-            data_id = self._ids.get(digest)
-            if data and data_id is None:
-                data_id = self._add_data(digest, len(data), zlib.compress(data, _ZLIB_LEVEL))
-        buffer_id = ids.of("buffer", version.buffer_id)
-        self._database.insert(schema.CONTENT, [(buffer_id, None, version.written_host_ns, data_id)])
+            if digest in self._ids:
+                return self._ids[digest]
+            deflated = zlib.compress(data, _ZLIB_LEVEL)
+            if len(deflated) <= _MAX_DEFLATED_BYTES:
+                return self._add_data(digest, len(data), deflated)
+        return None
 
     def _add_data(self, digest: str, size_bytes: int, deflated: bytes) -> int:
         data_id = self._ids[digest] = len(self._ids) + 1

@@ -115,7 +115,11 @@ WRITES = {
         "cl.enqueue_copy(queue, n, ints(4), buffer_origin=(0, 0), host_origin=(0, 0), region=(4, 1))",
         None,
     ),
-    "released": ("del n; queue.finish(); n = cl.Buffer(context, flags.READ_WRITE, 16)", None),
+    "released": (
+        "del n; queue.finish(); n = cl.Buffer(context, flags.READ_WRITE, 16)\n"
+        "cl.enqueue_fill_buffer(queue, n, np.int32(2), 0, 16)",
+        None,
+    ),
 }
 
 
@@ -201,3 +205,83 @@ def test_a_kernel_of_another_program_may_have_written_contents(
         "queue.finish()\n"
     )
     assert counted_trips(launches(code), tmp_path) == {1024: True, 512: False}
+
+
+@pytest.mark.parametrize(
+    ("code", "flags"),
+    [
+        ("change(queue, (4,), None, n)\n", ("--exclude-kernel", "change")),
+        (
+            "import cltrace\ncltrace.pause()\nchange(queue, (4,), None, n)\ncltrace.resume()\n",
+            (),
+        ),
+    ],
+    ids=["excluded", "paused"],
+)
+def test_a_launch_that_is_not_recorded_may_have_written_contents(
+    code: str, flags: tuple[str, ...], launches: Launches
+) -> None:
+    program = f"n = filled(5); launch(n)\n{code}launch(n, 512); queue.finish()\n"
+    assert first_numbers(launches(program, *flags)) == {1024: 5, 512: None}
+
+
+def test_what_the_program_may_change_without_a_call_is_not_recorded(launches: Launches) -> None:
+    code = (
+        "data = ints(5, 1024)\n"
+        "n = cl.Buffer(context, flags.USE_HOST_PTR, hostbuf=data)\n"
+        "data[:] = 9; launch(n); queue.finish()\n"
+    )
+    assert first_numbers(launches(code)) == {1024: None}
+
+
+def test_buffers_that_come_and_go_have_their_own_contents(launches: Launches) -> None:
+    code = (
+        "for step in range(60):\n"
+        "    launch(filled(step), 64 * (step + 1)); queue.finish()\n"
+        "for step in range(60):\n"
+        "    launch(filled(100 + step)); queue.finish()\n"
+    )
+    recorded = launches(code)
+    numbers = first_numbers(recorded)
+    assert [numbers[64 * (step + 1)] for step in range(60) if step != 15] == [
+        step for step in range(60) if step != 15
+    ]
+    known = [launch.arguments[-1] for launch in recorded if launch.kernel == "use"]
+    assert all(isinstance(n, BufferArgument) and n.contents is not None for n in known)
+
+
+def test_a_kernel_that_ran_before_a_write_and_after_a_launch_changed_nothing(
+    launches: Launches, tmp_path: Path
+) -> None:
+    code = (
+        "n = filled(5)\nfor step in range(4):\n"
+        "    cl.enqueue_copy(queue, n, ints(step)); launch(n, 64 * (step + 1))\n"
+        "    change(queue, (4,), None, n)\n"
+        "queue.finish()\n"
+    )
+    recorded = launches(code)
+    assert first_numbers(recorded) == {64: 0, 128: 1, 192: 2, 256: 3}
+    assert set(counted_trips(recorded, tmp_path).values()) == {True}
+
+
+def test_room_is_left_for_the_smallest_buffers(launches: Launches) -> None:
+    code = (
+        "kept = [filled(1, 1 << 14) for _ in range(80)]\n"
+        "launch(filled(5)); launch(kept[-1], 512); queue.finish()\n"
+    )
+    assert first_numbers(launches(code)) == {1024: 5, 512: None}
+
+
+def test_a_limit_on_the_size_of_files_does_not_end_the_program(run: Runner, tmp_path: Path) -> None:
+    code = HEAD + (
+        "import resource, signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100 << 10, resource.RLIM_INFINITY))\n"
+        "for step in range(8):\n"
+        "    launch(filled(step, 1 << 14), 64 * (step + 1))\n"
+        "queue.finish()\nprint('ended')\n"
+    )
+    (tmp_path / "a.py").write_text(code)
+    done = run("run", "-q", "-o", tmp_path / "a.cltrace", sys.executable, tmp_path / "a.py")
+    assert done.status == 0, done.stderr
+    assert done.stdout == "ended\n"

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cltrace.errors import KernelExecutionError
 from cltrace.kernels import (
     Argument,
     BufferArgument,
@@ -397,26 +396,3 @@ def test_trips_that_are_not_alike_are_not_taken_for_alike(body: str, number: int
         assert ours.accesses == theirs.accesses
         assert ours.sectors.value == pytest.approx(theirs.sectors.value, rel=0.02)
     assert sampled.notes == run.notes == ()
-
-
-HEAVY = """
-__kernel void k(__global const uint *in, __global uint *out) {
-    uint x = in[get_global_id(0)];
-    for (uint i = 1; i < 1u << 26; i += 1 + (i >> 8)) x = in[(x + i) & 1023];
-    out[get_global_id(0)] = x;
-}
-"""
-
-
-def test_groups_that_take_long_are_fewer() -> None:
-    contents = np.arange(1 << 20, dtype=np.uint32)
-    arguments = [BufferArgument(4 << 20, contents), BufferArgument(4 << 20)]
-    plain = count(parse(HEAVY), "k", (1 << 20,), (256,), arguments)
-    assert plain.sample.groups >= 2
-    few = count(
-        parse(HEAVY), "k", (1 << 20,), (256,), arguments, sample=Sampling(max_steps=30_000_000)
-    )
-    assert few.sample.groups == 2
-    limits = Sampling(max_steps=30_000_000, pilot_factor=1)
-    with pytest.raises(KernelExecutionError, match="more than"):
-        count(parse(HEAVY), "k", (1 << 20,), (256,), arguments, sample=limits)

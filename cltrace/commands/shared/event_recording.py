@@ -18,6 +18,7 @@ from cltrace.kernels.events.device_launch import DeviceLaunch
 from cltrace.kernels.events.files import is_events_file, write_events
 from cltrace.kernels.events.recording_request import EventSelection, KernelLaunch
 from cltrace.kernels.events.records import LaunchEvents
+from cltrace.kernels.launches.counter import TracedLaunchCounter
 from cltrace.kernels.limits import limit_counting
 from cltrace.report.kernel_events import EventAnalysis
 from cltrace.report.page.inside_kernel import render_inside_page, render_inside_pair
@@ -162,7 +163,7 @@ def traced_launch_ready(launch: TracedLaunch, machine: Machine) -> KernelLaunch:
         global_size=launch.global_size,
         local_size=launch.local_size or usual_local_size(launch.global_size, machine),
         global_offset=launch.global_offset,
-        arguments=launch.arguments,
+        arguments=TracedLaunchCounter(machine).current_arguments(launch),
     )
 
 

@@ -1,22 +1,23 @@
 """Captured contents of traced buffers: those at a launch, and which kernels may have changed them."""
 
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cltrace.trace.reader import Trace
 
-_CONTENTS: Final = "SELECT launch_id, buffer_id, written_host_ns, sha256 FROM v_content"
-_DATA: Final = "SELECT sha256, deflated FROM v_content WHERE deflated IS NOT NULL GROUP BY sha256"
-_SPANS: Final = """
-    SELECT launch_id, min(enter_host_ns), max(enter_host_ns) FROM v_command
-    WHERE launch_id IS NOT NULL GROUP BY launch_id
-"""
+_DATA: Final = "SELECT id, deflated FROM content_data WHERE deflated IS NOT NULL"
+_CONTENTS: Final = "SELECT launch_id, buffer_id, written_host_ns, content_data_id FROM content"
 _USES: Final = """
     SELECT a.launch_id, a.buffer_id, a.position, k.program_id, l.kernel
     FROM v_launch_arg a JOIN v_launch l USING (launch_id) JOIN v_kernel k USING (kernel_id)
     WHERE a.buffer_id IS NOT NULL
 """
+_TIMES: Final = "SELECT launch_id, enter_host_ns FROM v_command WHERE launch_id IS NOT NULL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,9 @@ class TraceContents:
         self._captured: dict[tuple[int, int], tuple[int, bytes]] = {}
         """Time and contents that were captured for a launch configuration and a buffer."""
         self._versions: dict[int, _Versions] = {}
-        self._spans: dict[int, tuple[int, int]] = {}
-        self._uses: dict[int, dict[TracedUse, tuple[int, int]]] = {}
-        """Times of the first and the last launch per buffer and parameter."""
+        self._firsts: dict[int, int] = {}
+        self._uses: dict[int, dict[TracedUse, NDArray[np.int64]]] = {}
+        """Times of the launches, per buffer and parameter, in ascending order."""
         self._read_contents(trace)
         if self._captured or self._versions:
             self._read_uses(trace)
@@ -65,18 +66,18 @@ class TraceContents:
     def of(self, launch: int, buffer: int) -> CapturedContents | None:
         """Return the contents of a buffer before the first launch of a configuration."""
         found = self._captured.get((launch, buffer))
-        span = self._spans.get(launch)
-        if found is None and span is not None:
-            found = self._version_at(buffer, span[0])
+        first_ns = self._firsts.get(launch)
+        if found is None and first_ns is not None:
+            found = self._version_at(buffer, first_ns)
         if found is None:
             return None
         written_ns, deflated = found
-        if span is None:
+        if first_ns is None:
             return CapturedContents(deflated)
         uses = (
             use
-            for use, (first_ns, last_ns) in self._uses.get(buffer, {}).items()
-            if first_ns < span[0] and last_ns > written_ns
+            for use, times_ns in self._uses.get(buffer, {}).items()
+            if np.searchsorted(times_ns, written_ns, "right") < np.searchsorted(times_ns, first_ns)
         )
         return CapturedContents(deflated, tuple(uses))
 
@@ -89,8 +90,8 @@ class TraceContents:
     def _read_contents(self, trace: Trace) -> None:
         rows: list[tuple[int, int, bytes | None]] = []
         data = dict(trace.iterate(_DATA))
-        for launch, buffer, written, digest in trace.iterate(_CONTENTS):
-            deflated = data.get(digest)
+        for launch, buffer, written, data_id in trace.iterate(_CONTENTS):
+            deflated = data.get(data_id)
             contents = deflated if isinstance(deflated, bytes) else None
             if not isinstance(buffer, int) or not isinstance(written, int):
                 continue
@@ -104,20 +105,33 @@ class TraceContents:
             versions.contents.append(contents)
 
     def _read_uses(self, trace: Trace) -> None:
-        self._spans = {
-            launch: (first, last)
-            for launch, first, last in trace.iterate(_SPANS)
-            if isinstance(launch, int) and isinstance(first, int) and isinstance(last, int)
-        }
         captured = self._versions.keys() | {buffer for _, buffer in self._captured}
+        launches: dict[int, dict[TracedUse, set[int]]] = {}
         for launch, buffer, position, program, kernel in trace.iterate(_USES):
-            span = self._spans.get(launch) if isinstance(launch, int) else None
-            if span is None or buffer not in captured or not isinstance(buffer, int):
+            if not isinstance(buffer, int) or buffer not in captured:
                 continue
-            if isinstance(position, int) and isinstance(program, int):
-                self._add_use(buffer, TracedUse(program, str(kernel), position), span)
+            if isinstance(launch, int) and isinstance(position, int) and isinstance(program, int):
+                use = TracedUse(program, str(kernel), position)
+                launches.setdefault(buffer, {}).setdefault(use, set()).add(launch)
+        wanted = {launch for uses in launches.values() for own in uses.values() for launch in own}
+        times = _times_of(trace, wanted)
+        self._firsts = {launch: int(own[0]) for launch, own in times.items()}
+        self._uses = {
+            buffer: {use: _merged(times, own) for use, own in uses.items()}
+            for buffer, uses in launches.items()
+        }
 
-    def _add_use(self, buffer: int, use: TracedUse, span: tuple[int, int]) -> None:
-        uses = self._uses.setdefault(buffer, {})
-        first_ns, last_ns = uses.get(use, span)
-        uses[use] = min(first_ns, span[0]), max(last_ns, span[1])
+
+def _times_of(trace: Trace, launches: Iterable[int]) -> Mapping[int, NDArray[np.int64]]:
+    """Return the times of the launches of some configurations, in ascending order."""
+    times: dict[int, list[int]] = {launch: [] for launch in launches}
+    for launch, enter in trace.iterate(_TIMES):
+        own = times.get(launch) if isinstance(launch, int) else None
+        if own is not None and isinstance(enter, int):
+            own.append(enter)
+    return {launch: np.sort(np.array(own, np.int64)) for launch, own in times.items() if own}
+
+
+def _merged(times: Mapping[int, NDArray[np.int64]], launches: Iterable[int]) -> NDArray[np.int64]:
+    own = [times[launch] for launch in launches if launch in times]
+    return np.sort(np.concatenate(own)) if own else np.zeros(0, np.int64)

@@ -25,6 +25,7 @@ from cltrace.kernels.ir.instructions import (
     Store,
 )
 from cltrace.kernels.ir.module import Function
+from cltrace.kernels.ir.types import PointerType
 from cltrace.kernels.ir.uses import operands_of, result_of
 
 
@@ -148,7 +149,7 @@ class _LoopAnalysis:
         """Return True for a loop with effects beside its values."""
         effects = (Store, AtomicUpdate, AtomicExchange)
         return any(
-            isinstance(item, effects) or (isinstance(item, Call) and item.result < 0)
+            isinstance(item, effects) or (isinstance(item, Call) and _has_effects(item))
             for block in self._loop.blocks
             for item in self._function.blocks[block].instructions
         )
@@ -222,3 +223,8 @@ class _LoopAnalysis:
         return tuple(
             self._definitions[slot] for slot in sorted(needed, key=self._order.__getitem__)
         )
+
+
+def _has_effects(call: Call) -> bool:
+    """Return True for a call that may change memory, or let work-items wait."""
+    return call.result < 0 or any(isinstance(kind, PointerType) for kind in call.argument_types)

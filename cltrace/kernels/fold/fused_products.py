@@ -6,7 +6,7 @@ The rules are those of the code that NVIDIA's assembler makes of an H200's drive
 - A product that only sums use joins all of them, whichever statements they stand in. If something else
   uses it, too, it stays, and sums use its result.
 - Where the program's options allow approximations, a sum takes a product in any case.
-- Of two products, a sum takes one.
+- Of two products, a sum takes one; of a product and a quotient, the quotient.
 - Under `FP_CONTRACT OFF` products are marked as rounded (`mul.rn`) and stay apart.
 """
 
@@ -59,6 +59,10 @@ def _is_sum(item: Instruction) -> bool:
     return isinstance(item, Binary) and item.operator in _SUMS
 
 
+def _is_quotient(item: Instruction | None) -> bool:
+    return isinstance(item, Binary) and item.operator == "fdiv"
+
+
 def _is_summed(slot: int, values: Definitions) -> bool:
     """Return True for a value that only sums use."""
     users = values.users.get(slot, ())
@@ -71,6 +75,8 @@ def _taken(
     """Yield the result of each sum that takes a product, and that of the product."""
     for item in values.defined.values():
         if not isinstance(item, Binary) or item.operator not in _SUMS:
+            continue
+        if any(map(_is_quotient, map(values.defined.get, (item.left, item.right)))):
             continue
         operands = sorted({item.left, item.right} & products)
         first = [slot for slot in operands if slot in removable]

@@ -113,13 +113,13 @@ class LaunchConfigurations:
             nd_range(*sizes)
         except ValueError as error:
             raise KernelError(f"{error}") from error
-        arguments = self._current_arguments(launch)
+        arguments = self.current_arguments(launch)
         key = kernel.keys.key(*sizes, arguments)
         if key not in kernel.tasks:
             kernel.tasks[key] = self._count_task(launch, arguments, program, local_size)
         return kernel, key
 
-    def _current_arguments(self, launch: TracedLaunch) -> Sequence[Argument]:
+    def current_arguments(self, launch: TracedLaunch) -> Sequence[Argument]:
         """Return the arguments of a launch, without contents that a kernel before it may have changed."""
         arguments = list(launch.arguments)
         for position, uses in launch.later_uses.items():

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
 from cltrace.errors import KernelError
+from cltrace.kernels.arguments import Argument
 from cltrace.kernels.compiler import BOTH_FORMS, CodeForm, Compiler, Target
 from cltrace.kernels.compiler.confinement import ProcessLimits
 from cltrace.kernels.counts.count_cache import MAX_KEYS, Key, find_similar
@@ -79,8 +80,7 @@ class TracedLaunchCounter:
 
     def count(self, launch: TracedLaunch) -> KernelCounts:
         """Return the counts of a launch. Raises: `KernelError`."""
-        while (inputs_task := self._known.inputs_task(launch)) is not None:
-            self._known.remember(inputs_task, self._runner.run(inputs_task))
+        self._find_inputs(launch)
         kernel, key = self._known.configuration(launch)
         by_configuration = kernel.as_written if CodeForm.WRITTEN in self._forms else kernel.counts
         counts = by_configuration.get(key)
@@ -90,6 +90,19 @@ class TracedLaunchCounter:
             local_size = launch.local_size or usual_local_size(launch.global_size, self._machine)
             return find_similar(by_configuration, launch.global_size, local_size)
         return self._read(kernel, key, self._forms)
+
+    def current_arguments(self, launch: TracedLaunch) -> Sequence[Argument]:
+        """Return the arguments of a launch, without contents that kernels before it may have changed.
+
+        Raises: `KernelError` for a launch without a program.
+        """
+        self._find_inputs(launch)
+        return self._known.current_arguments(launch)
+
+    def _find_inputs(self, launch: TracedLaunch) -> None:
+        """Find the inputs of a launch's kernel, and of those that ran before it."""
+        while (inputs_task := self._known.inputs_task(launch)) is not None:
+            self._known.remember(inputs_task, self._runner.run(inputs_task))
 
     def count_as_written(self, launch: TracedLaunch) -> KernelCounts:
         """Return counts that include the code as written, of a launch that `count` has counted.

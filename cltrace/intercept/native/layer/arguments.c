@@ -306,15 +306,24 @@ int64_t arguments_number(struct thread *thread, struct kernel *kernel)
     return number;
 }
 
-void arguments_record_contents(const struct kernel *kernel)
+static void visit_buffers(const struct kernel *kernel, void (*visit)(cl_mem))
 {
-    if (LIKELY(atomic_load_explicit(&fresh_contents, memory_order_relaxed) == 0))
-        return;
     for (cl_uint i = 0; i < kernel->argument_count; i++) {
         cl_mem buffer;
         if (kernel->arguments[i].kind != ARGUMENT_BUFFER)
             continue;
         memcpy(&buffer, kernel->arguments[i].bytes, sizeof buffer);
-        contents_used(buffer);
+        visit(buffer);
     }
+}
+
+void arguments_record_contents(const struct kernel *kernel)
+{
+    if (UNLIKELY(atomic_load_explicit(&fresh_contents, memory_order_relaxed) > 0))
+        visit_buffers(kernel, contents_used);
+}
+
+void arguments_lose_contents(const struct kernel *kernel)
+{
+    visit_buffers(kernel, contents_lost);
 }

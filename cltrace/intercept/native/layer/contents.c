@@ -11,11 +11,15 @@
 #include "records.h"
 #include "repeats.h"
 #include "settings.h"
+#include "signals.h"
 #include "spool_file.h"
 
 /* As large as constant memory is, which holds filters, tables, cameras and sizes. */
 #define SMALL_BYTES ((size_t)64 << 10)
 #define SMALL_ROOM_BYTES ((size_t)4 << 20)
+#define TINY_BYTES ((size_t)4 << 10)
+#define TINY_ROOM_BYTES ((size_t)1 << 20)
+#define MAX_BYTES ((size_t)1 << 30) /* what readers read */
 #define MAX_VERSIONS 64 /* of a buffer: one that changes for every configuration tells no more */
 #define NOWHERE (-1)
 
@@ -40,7 +44,7 @@ struct copy {
     bool is_divided;
 };
 
-/* Small contents have a room of their own, as large ones would leave none. `evictable` bytes of the copied
+/* Tiny and small contents have rooms of their own, as large ones would leave none. `evictable` bytes of the copied
    ones are in the file. */
 struct room {
     size_t copied;
@@ -49,11 +53,13 @@ struct room {
 };
 
 atomic_int fresh_contents;
+atomic_int unrecorded_contents;
+atomic_int followed_contents;
 
 /* Never held while the driver is called, which may call `contents_ended` from any thread. */
 static pthread_mutex_t contents_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct handle_map copies, stored_contents;
-static struct room small_room, large_room;
+static struct room tiny_room, small_room, large_room;
 static struct room *full_room; /* whose copies are being evicted */
 static struct spool_file contents_file = {.name = "contents.bin"};
 static int64_t file_bytes;
@@ -65,33 +71,44 @@ static struct copy *find_copy(uintptr_t handle)
 
 static struct room *room_of(size_t size)
 {
+    if (size <= TINY_BYTES)
+        return &tiny_room;
     return size <= SMALL_BYTES ? &small_room : &large_room;
 }
 
 static size_t room_bytes(size_t size)
 {
     const size_t large = (size_t)settings.capture_bytes;
+    if (size <= TINY_BYTES)
+        return TINY_ROOM_BYTES;
     return size <= SMALL_BYTES ? SMALL_ROOM_BYTES + large / 4 : large;
 }
 
 static bool is_captured(size_t size)
 {
-    if (!settings.captures_contents || !settings.records_arguments || size == 0)
+    if (!settings.captures_contents || !settings.records_arguments || recording_is_over())
         return false;
-    return size <= SMALL_BYTES || size <= (size_t)settings.capture_bytes;
+    return size > 0 && size <= MAX_BYTES && (size <= SMALL_BYTES || size <= (size_t)settings.capture_bytes);
 }
 
-/* Tells once that contents are left out which the user asked for. */
+/* Tells once that contents are left out which the user asked for, or small ones. */
 static void note_omission(size_t size)
 {
     static atomic_bool is_noted;
     char message[160];
-    if (settings.capture_bytes == 0 || atomic_exchange(&is_noted, true))
+    const bool is_asked_for = settings.capture_bytes > 0;
+    if ((size > SMALL_BYTES && !is_asked_for) || atomic_exchange(&is_noted, true))
         return;
-    snprintf(message, sizeof message,
-             "not all contents of buffers are recorded: %zu KiB were the first beyond --capture-buffers %lld",
-             (size + 1023) >> 10, (long long)(settings.capture_bytes >> 20));
-    record_diagnostic("warning", "contents-not-captured", message);
+    if (is_asked_for)
+        snprintf(message, sizeof message,
+                 "not all contents of buffers are recorded: %zu KiB were the first beyond "
+                 "--capture-buffers %lld",
+                 (size + 1023) >> 10, (long long)(settings.capture_bytes >> 20));
+    else
+        snprintf(message, sizeof message,
+                 "not all contents of small buffers are recorded: they have room for %zu MiB",
+                 SMALL_ROOM_BYTES >> 20);
+    record_diagnostic(is_asked_for ? "warning" : "note", "contents-not-captured", message);
 }
 
 /* Records where the contents of a buffer are in the file, or that they are not known from now on (-1). */
@@ -106,11 +123,35 @@ static void record_version(const struct copy *copy, int64_t position, int64_t si
     record_end(&record);
 }
 
+static void adjust(atomic_int *counter, bool before, bool after)
+{
+    if (before != after)
+        atomic_fetch_add_explicit(counter, after ? 1 : -1, memory_order_relaxed);
+}
+
+static bool is_unrecorded(const struct copy *copy)
+{
+    return copy->is_fresh && copy->versions == 0;
+}
+
 static void set_fresh(struct copy *copy, bool is_fresh)
 {
-    if (copy->is_fresh != is_fresh)
-        atomic_fetch_add_explicit(&fresh_contents, is_fresh ? 1 : -1, memory_order_relaxed);
+    const bool was_unrecorded = is_unrecorded(copy);
+    adjust(&fresh_contents, copy->is_fresh, is_fresh);
     copy->is_fresh = is_fresh;
+    adjust(&unrecorded_contents, was_unrecorded, is_unrecorded(copy));
+}
+
+static void set_versions(struct copy *copy, int versions)
+{
+    const bool was_unrecorded = is_unrecorded(copy);
+    copy->versions = versions;
+    adjust(&unrecorded_contents, was_unrecorded, is_unrecorded(copy));
+}
+
+static bool is_followed(const struct copy *copy)
+{
+    return copy->bytes != NULL || copy->is_current;
 }
 
 static void set_position(struct copy *copy, int64_t position)
@@ -134,31 +175,42 @@ static void free_bytes(struct copy *copy)
 }
 
 /* Forgets contents, which something else has changed or which have no room. */
-static void forget(struct copy *copy)
+static void end_version(struct copy *copy)
 {
-    if (copy->is_current) /* until a write that was not recorded */
+    if (copy->is_current && !recording_is_over()) /* until a write that was not recorded */
         record_version(copy, 0, -1, copy->is_fresh ? copy->written_ns : now_host_ns());
     copy->is_current = false;
+}
+
+static void forget(struct copy *copy)
+{
+    const bool was_followed = is_followed(copy);
+    end_version(copy);
     free_bytes(copy);
     set_fresh(copy, false);
+    adjust(&followed_contents, was_followed, false);
 }
 
 static void reset(struct copy *copy, int64_t buffer_id)
 {
+    const bool was_followed = is_followed(copy);
     free_bytes(copy);
     set_fresh(copy, false);
+    set_versions(copy, 0);
     copy->buffer_id = buffer_id;
     copy->position = NOWHERE;
-    copy->versions = 0;
     copy->is_current = copy->is_divided = false;
+    adjust(&followed_contents, was_followed, false);
 }
 
 static void evict_stored(struct object *object)
 {
     struct copy *copy = (struct copy *)(void *)object;
+    const bool was_followed = is_followed(copy);
     if (copy->bytes != NULL && copy->position != NOWHERE && !copy->is_fresh &&
         room_of(copy->size) == full_room)
         free_bytes(copy);
+    adjust(&followed_contents, was_followed, is_followed(copy));
 }
 
 /* Returns a copy's bytes, with room for `size`; NULL if there is none. */
@@ -185,9 +237,13 @@ static void copy_whole(struct copy *copy, const void *host, size_t size)
     const bool is_same = copy->bytes != NULL && copy->size == size && memcmp(copy->bytes, host, size) == 0;
     if (copy->is_divided || copy->buffer_id == 0)
         return;
+    const bool was_followed = is_followed(copy);
     if (!is_same) {
+        if (copy->is_fresh)
+            end_version(copy); /* what is overwritten was never recorded */
         if (allocate(copy, size) == NULL) {
             note_omission(size);
+            adjust(&followed_contents, was_followed, is_followed(copy));
             forget(copy);
             return;
         }
@@ -196,6 +252,7 @@ static void copy_whole(struct copy *copy, const void *host, size_t size)
     }
     copy->written_ns = now_host_ns(); /* of the same data, too: a kernel may have written the buffer between */
     set_fresh(copy, true);
+    adjust(&followed_contents, was_followed, is_followed(copy));
 }
 
 static void copy_part(struct copy *copy, size_t offset, const void *host, size_t size)
@@ -204,16 +261,29 @@ static void copy_part(struct copy *copy, size_t offset, const void *host, size_t
         forget(copy);
         return;
     }
+    if (copy->is_fresh)
+        end_version(copy);
     memcpy(copy->bytes + offset, host, size);
     set_position(copy, NOWHERE);
     copy->written_ns = now_host_ns();
     set_fresh(copy, true);
 }
 
-void contents_created(cl_mem buffer, int64_t buffer_id, const void *host, size_t size)
+/* Returns what a buffer is made from as far as its contents stay that until a command writes them, else NULL.
+   Other flags, of vendors, may give `host` another meaning. */
+static const void *initial_contents(cl_bitfield flags, const void *host)
 {
+    const bool is_known = (flags & ~(cl_bitfield)CL_MEM_FLAGS_OF_BUFFERS) == 0;
+    return is_known && flags & CL_MEM_COPY_HOST_PTR ? host : NULL;
+}
+
+void contents_created(
+    cl_mem buffer, int64_t buffer_id, cl_bitfield flags, const void *host, size_t size)
+{
+    const void *initial = initial_contents(flags, host);
+    contents_ended((uintptr_t)buffer); /* if the driver did not tell of the end of the last one */
     if (!is_captured(size) || buffer_id == 0) {
-        if (host != NULL && buffer_id != 0 && settings.captures_contents)
+        if (initial != NULL && buffer_id != 0 && settings.captures_contents)
             note_omission(size);
         return;
     }
@@ -222,8 +292,9 @@ void contents_created(cl_mem buffer, int64_t buffer_id, const void *host, size_t
     struct copy *copy = (struct copy *)(void *)map_insert(&copies, (uintptr_t)buffer, sizeof *copy);
     if (copy != NULL) {
         reset(copy, buffer_id);
-        if (host != NULL)
-            copy_whole(copy, host, size);
+        copy->is_divided = (flags & CL_MEM_USE_HOST_PTR) != 0; /* the program may change it without a call */
+        if (initial != NULL)
+            copy_whole(copy, initial, size);
     }
     pthread_mutex_unlock(&contents_mutex);
 }
@@ -231,7 +302,7 @@ void contents_created(cl_mem buffer, int64_t buffer_id, const void *host, size_t
 void contents_written(cl_mem buffer, size_t offset, size_t size, const void *host)
 {
     struct copy *copy = find_copy((uintptr_t)buffer);
-    if (copy == NULL || host == NULL)
+    if (copy == NULL || host == NULL || recording_is_over())
         return;
     KEEP_ERRNO();
     const size_t buffer_size = (size_t)memory_size_bytes(buffer);
@@ -271,6 +342,7 @@ void contents_ended(uintptr_t handle)
     struct copy *copy = find_copy(handle);
     if (copy == NULL)
         return;
+    KEEP_ERRNO();
     pthread_mutex_lock(&contents_mutex);
     reset(copy, 0);
     pthread_mutex_unlock(&contents_mutex);
@@ -285,7 +357,12 @@ static int64_t store(const unsigned char *bytes, size_t size)
     struct stored *stored = (struct stored *)(void *)map_find(&stored_contents, fingerprint);
     if (stored != NULL && stored->size == size)
         return stored->position;
-    if (room->stored + size > room_bytes(size) || !spool_append(&contents_file, bytes, size))
+    if (room->stored + size > room_bytes(size))
+        return NOWHERE;
+    const sigset_t before = block_size_signal();
+    const bool is_written = spool_append(&contents_file, bytes, size);
+    restore_signals(&before);
+    if (!is_written)
         return NOWHERE;
     const int64_t position = file_bytes;
     file_bytes += (int64_t)size;
@@ -309,7 +386,7 @@ static void record_copy(struct copy *copy)
     }
     if (copy->versions < MAX_VERSIONS)
         record_version(copy, copy->position, (int64_t)copy->size, copy->written_ns);
-    copy->versions++;
+    set_versions(copy, copy->versions + 1);
     copy->is_current = true;
     set_fresh(copy, false);
 }
@@ -323,6 +400,21 @@ void contents_used(cl_mem buffer)
     pthread_mutex_lock(&contents_mutex);
     if (copy->is_fresh && !recording_is_over())
         record_copy(copy);
+    pthread_mutex_unlock(&contents_mutex);
+}
+
+static void forget_object(struct object *object)
+{
+    forget((struct copy *)(void *)object);
+}
+
+void contents_lost_all(void)
+{
+    if (LIKELY(atomic_load_explicit(&followed_contents, memory_order_relaxed) == 0))
+        return;
+    KEEP_ERRNO();
+    pthread_mutex_lock(&contents_mutex);
+    map_visit(&copies, forget_object);
     pthread_mutex_unlock(&contents_mutex);
 }
 
@@ -352,6 +444,6 @@ void contents_forked(void)
     map_visit(&copies, reset_object);
     map_visit(&stored_contents, drop_stored);
     spool_close(&contents_file);
-    small_room = large_room = (struct room){0};
+    tiny_room = small_room = large_room = (struct room){0};
     file_bytes = 0;
 }

@@ -15,14 +15,24 @@
 /* Number of copies that no launch has recorded yet. */
 extern atomic_int fresh_contents;
 
-/* A buffer was created, from `host` if that is not NULL. */
-void contents_created(cl_mem buffer, int64_t buffer_id, const void *host, size_t size);
+/* Number of them of buffers of which nothing is recorded. */
+extern atomic_int unrecorded_contents;
+
+/* Number of buffers whose contents are known. */
+extern atomic_int followed_contents;
+
+/* A buffer was created with these arguments. */
+void contents_created(
+    cl_mem buffer, int64_t buffer_id, cl_bitfield flags, const void *host, size_t size);
 
 /* The host wrote a part of a buffer, or all of it. */
 void contents_written(cl_mem buffer, size_t offset, size_t size, const void *host);
 
 /* A command that is no launch wrote a buffer, or is about to. */
 void contents_lost(cl_mem buffer);
+
+/* A command that is not recorded may write any buffer. */
+void contents_lost_all(void);
 
 /* A buffer has parts that are buffers of their own, or is such a part: its contents are not followed. */
 void contents_divided(cl_mem buffer);

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "contents.h"
 #include "layer.h"
 #include "records.h"
+#include "settings.h"
 
 #define MAX_NOTED 64
 #define MAX_NAME 64
@@ -41,6 +43,8 @@ static void *note_request(const char *name, void *address)
              "the program got the function %s of an extension: commands that it starts are not in the trace",
              name);
     record_diagnostic("note", "extension-unrecorded", message);
+    settings.captures_contents = false; /* such commands may write any buffer */
+    contents_lost_all();
     return address;
 }
 

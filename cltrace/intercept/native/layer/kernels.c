@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "calls.h"
+#include "contents.h"
 #include "layer.h"
 #include "platforms.h"
 #include "programs.h"
@@ -123,6 +124,17 @@ static struct kernel *kernel_find_slowly(cl_kernel handle)
         pthread_mutex_unlock(&objects_mutex);
     }
     return kernel;
+}
+
+void kernel_lose_contents(cl_kernel handle)
+{
+    if (LIKELY(atomic_load_explicit(&followed_contents, memory_order_relaxed) == 0))
+        return;
+    const struct kernel *kernel = (struct kernel *)(void *)map_find(&kernels, (uintptr_t)handle);
+    if (kernel == NULL)
+        contents_lost_all();
+    else
+        arguments_lose_contents(kernel);
 }
 
 struct kernel *kernel_find(struct thread *thread, cl_kernel handle)

@@ -46,6 +46,10 @@ int64_t arguments_number(struct thread *thread, struct kernel *kernel);
 /* Records the contents of the buffers among the arguments, where these are known and not recorded yet. */
 void arguments_record_contents(const struct kernel *kernel);
 
+/* Tells that a launch that is not recorded may have written the buffers among the arguments. */
+void kernel_lose_contents(cl_kernel handle);
+void arguments_lose_contents(const struct kernel *kernel);
+
 cl_kernel layer_clCreateKernel(cl_program, const char *, cl_int *);
 cl_int layer_clCreateKernelsInProgram(cl_program, cl_uint, cl_kernel *, cl_uint *);
 cl_kernel layer_clCloneKernel(cl_kernel, cl_int *);

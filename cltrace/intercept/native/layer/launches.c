@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "contents.h"
 #include "kernels.h"
 #include "queues.h"
 
@@ -83,6 +84,7 @@ static inline bool launch_begin(
     struct launch *launch, cl_command_queue queue, cl_kernel handle, void *const *frame, const void *address)
 {
     if (UNLIKELY(!is_recording())) {
+        kernel_lose_contents(handle);
         count_skipped();
         return false;
     }
@@ -92,6 +94,7 @@ static inline bool launch_begin(
     struct kernel *kernel = kernel_find(thread, handle);
     if (UNLIKELY(kernel == NULL || !atomic_load_explicit(&kernel->is_recorded, memory_order_relaxed))) {
         counter_add(&thread->skipped, kernel != NULL);
+        kernel_lose_contents(handle);
         return false;
     }
     if (UNLIKELY(current_epoch() > 0))
@@ -130,7 +133,9 @@ static inline void launch_end(struct launch *launch, const cl_event *program_eve
     const bool has_changed = atomic_load_explicit(&launch->kernel->has_changed, memory_order_relaxed);
     launch->row[LAUNCH_CIRCUMSTANCE] = circumstance_number(thread, launch->key);
     launch->row[LAUNCH_ARGUMENTS] = arguments_number(thread, launch->kernel);
-    if (UNLIKELY(has_changed || thread->next_circumstance != last_circumstance))
+    /* A new buffer may have the handle of an old one, with which the arguments seem the same. */
+    const bool is_new = has_changed || thread->next_circumstance != last_circumstance;
+    if (UNLIKELY(is_new || atomic_load_explicit(&unrecorded_contents, memory_order_relaxed) > 0))
         arguments_record_contents(launch->kernel);
     note_command_event(event);
     if (UNLIKELY(launch->waits.count > 0))
@@ -213,6 +218,8 @@ cl_int layer_clEnqueueNativeKernel(cl_command_queue queue, cl_native_kernel func
                                    cl_event *event)
 {
     BEGIN_COMMAND(clEnqueueNativeKernel);
+    for (cl_uint i = 0; memories != NULL && i < memory_count; i++)
+        contents_lost(memories[i]);
     ENTER_COMMAND();
     const cl_int status =
         target.clEnqueueNativeKernel(queue, function, arguments, size, memory_count, memories, places,

@@ -1,7 +1,6 @@
 #include "lifecycle.h"
 
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "records.h"
 #include "schedule.h"
 #include "settings.h"
+#include "signals.h"
 #include "sites.h"
 #include "spool_file.h"
 #include "stamps.h"
@@ -66,27 +66,6 @@ static bool is_command(void)
 {
     const char *recorder = getenv("CLTRACE_RECORDER");
     return recorder == NULL || strtol(recorder, NULL, 10) == (long)getppid();
-}
-
-/* Blocks the signal that a write beyond a limit of the file's size sends, and returns the former mask. */
-static sigset_t block_size_signal(void)
-{
-    sigset_t blocked;
-    sigset_t before;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before);
-    return before;
-}
-
-static void restore_signals(const sigset_t *before)
-{
-    sigset_t blocked;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGXFSZ);
-    if (!sigismember(before, SIGXFSZ))
-        sigtimedwait(&blocked, NULL, &(struct timespec){0});
-    pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 /* False in a child that ran no handlers of forks, because of `vfork` or `clone`: it may share the parent's

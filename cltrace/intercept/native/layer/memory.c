@@ -253,12 +253,13 @@ static cl_mem memory_created(
 }
 
 static cl_mem buffer_created(struct call *call, bool is_recorded, cl_mem handle, cl_int status,
-                             cl_int *status_return, const void *host)
+                             cl_int *status_return, cl_bitfield flags, const void *host)
 {
     memory_created(call, is_recorded, handle, status, status_return);
     const struct memory *memory = handle == NULL ? NULL : find_memory((uintptr_t)handle);
     if (memory != NULL)
-        contents_created(handle, atomic_load(&memory->id), host, (size_t)atomic_load(&memory->size_bytes));
+        contents_created(handle, atomic_load(&memory->id), flags, host,
+                         (size_t)atomic_load(&memory->size_bytes));
     return handle;
 }
 
@@ -273,7 +274,7 @@ cl_mem layer_clCreateBuffer(
 {
     BEGIN_CREATION(API_clCreateBuffer);
     const cl_mem handle = target.clCreateBuffer(context, flags, size, host, &status);
-    return buffer_created(&call, is_recorded, handle, status, status_return, host);
+    return buffer_created(&call, is_recorded, handle, status, status_return, flags, host);
 }
 
 cl_mem layer_clCreateBufferWithProperties(cl_context context, const cl_bitfield *properties,
@@ -283,7 +284,7 @@ cl_mem layer_clCreateBufferWithProperties(cl_context context, const cl_bitfield 
     BEGIN_CREATION(API_clCreateBufferWithProperties);
     const cl_mem handle =
         target.clCreateBufferWithProperties(context, properties, flags, size, host, &status);
-    return buffer_created(&call, is_recorded, handle, status, status_return, host);
+    return buffer_created(&call, is_recorded, handle, status, status_return, flags, host);
 }
 
 cl_mem layer_clCreateSubBuffer(

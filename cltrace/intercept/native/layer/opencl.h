@@ -111,6 +111,9 @@ enum {
 };
 
 enum {
+    CL_MEM_USE_HOST_PTR = 1 << 3,
+    CL_MEM_COPY_HOST_PTR = 1 << 5,
+    CL_MEM_FLAGS_OF_BUFFERS = 0x1fff, /* all that OpenCL has until now */
     CL_MEM_TYPE = 0x1100,
     CL_MEM_FLAGS = 0x1101,
     CL_MEM_SIZE = 0x1102,
