@@ -1,7 +1,13 @@
 """Operations of floats that a driver's compiler makes parts of others, as an H200's driver does."""
 
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from benchmarks.contraction import BODIES, OPTIONS, source
 from cltrace.kernels import BufferArgument, CostClass, KernelCounts, Machine, count, parse
 from cltrace.kernels.costs.operation import INVERTED
 
@@ -89,3 +95,40 @@ def inverted(expression: str) -> float:
 
 def test_a_cpu_divides_by_literals() -> None:
     assert per_item(counted("a / 3.0f", machine=Machine.of_cpu(4)), CostClass.FLOAT_DIVIDE) == 1
+
+
+ASSEMBLED = json.loads(
+    (Path(__file__).parents[1] / "data" / "h200-contraction.json").read_text(encoding="utf-8")
+)["instructions"]
+_OPERATIONS = {
+    CostClass.FLOAT_ADD: "FADD",
+    CostClass.FLOAT_MULTIPLY: "FMUL",
+    CostClass.FLOAT_MULTIPLY_ADD: "FFMA",
+}
+_REASSOCIATED = {
+    ("-cl-fast-relaxed-math", name)
+    for name in ("one after another", "added twice", "two products in two sums")
+}
+"""Where another order of sums is allowed, clang and the driver choose different ones."""
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", BODIES)
+def test_products_and_sums_are_those_that_the_assembler_has(name: str, options: str) -> None:
+    buffers = [BufferArgument(1 << 14)] * 3
+    counts = count(
+        parse(source(name), options),
+        "f",
+        (256,),
+        (256,),
+        [*buffers, np.float32(2)],
+        machine=Machine(),
+    )
+    found: Counter[str] = Counter()
+    for row in counts.folded:
+        if row.cost in _OPERATIONS and row.type == "float" and row.total:
+            found[_OPERATIONS[row.cost]] += round(row.total / 256)
+    if (options, name) in _REASSOCIATED:
+        assert found != ASSEMBLED[options][name]
+    else:
+        assert found == ASSEMBLED[options][name]
