@@ -70,14 +70,14 @@ def _count(ptx: str) -> dict[str, int]:
 
 def _measure(queue: cl.CommandQueue) -> dict[str, object]:
     """Return the instructions by options and body."""
-    found: dict[str, dict[str, dict[str, int]]] = {}
+    instructions: dict[str, dict[str, dict[str, int]]] = {}
     for options in OPTIONS:
-        found[options] = {}
+        instructions[options] = {}
         for name in BODIES:
             program = cl.Program(queue.context, source(name)).build(options=options.split())
             ptx = program.get_info(cl.program_info.BINARIES)[0].decode()
-            found[options][name] = _count(ptx)
-    return {"instructions": found}
+            instructions[options][name] = _count(ptx)
+    return {"instructions": instructions}
 
 
 if __name__ == "__main__":

@@ -83,16 +83,16 @@ def _measure(queue: cl.CommandQueue) -> dict[str, object]:
     numbers = (np.random.default_rng(1).random(ITEMS + 3) * 0.5 + 0.25).astype(np.float32)
     values = cl.Buffer(queue.context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=numbers)
     out = cl.Buffer(queue.context, flags.WRITE_ONLY, 4 * ITEMS)
-    found: dict[str, dict[str, float]] = {}
+    durations_ns: dict[str, dict[str, float]] = {}
     for options in OPTIONS:
-        found[options] = {}
+        durations_ns[options] = {}
         for name in EXPRESSIONS:
             program = cl.Program(queue.context, source(name)).build(options=options.split())
             kernel = cl.Kernel(program, "f")
             kernel.set_args(values, out, np.float32(0.7), np.int32(TRIPS))
             sizes = (ITEMS,), (GROUP_ITEMS,)
-            found[options][name] = median_kernel_ns(kernel, queue, sizes, _ROUNDS)
-    return {"ns": found}
+            durations_ns[options][name] = median_kernel_ns(kernel, queue, sizes, _ROUNDS)
+    return {"ns": durations_ns}
 
 
 if __name__ == "__main__":

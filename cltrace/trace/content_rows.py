@@ -34,13 +34,13 @@ class ContentWriter:
         `SpoolError` if they are damaged.
         """
         self._add_captured(spool, launches, ids)
-        known: dict[tuple[int, int], int | None] = {}
+        data_ids: dict[tuple[int, int], int | None] = {}
         for version in spool.records(ContentVersion):
             place = version.position_bytes, version.size_bytes
-            if place not in known:
-                known[place] = self._data_of(spool, version)
+            if place not in data_ids:
+                data_ids[place] = self._data_of(spool, version)
             buffer_id = ids.of("buffer", version.buffer_id)
-            row = (buffer_id, None, version.written_host_ns, known[place])
+            row = (buffer_id, None, version.written_host_ns, data_ids[place])
             self._database.insert(schema.CONTENT, [row])
 
     def _add_captured(self, spool: ProcessSpool, launches: Sequence[int], ids: TraceIds) -> None:

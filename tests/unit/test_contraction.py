@@ -124,11 +124,11 @@ def test_products_and_sums_are_those_that_the_assembler_has(name: str, options: 
         [*buffers, np.float32(2)],
         machine=Machine(),
     )
-    found: Counter[str] = Counter()
+    left: Counter[str] = Counter()
     for row in counts.folded:
         if row.cost in _OPERATIONS and row.type == "float" and row.total:
-            found[_OPERATIONS[row.cost]] += round(row.total / 256)
+            left[_OPERATIONS[row.cost]] += round(row.total / 256)
     if (options, name) in _REASSOCIATED:
-        assert found != ASSEMBLED[options][name]
+        assert left != ASSEMBLED[options][name]
     else:
-        assert found == ASSEMBLED[options][name]
+        assert left == ASSEMBLED[options][name]

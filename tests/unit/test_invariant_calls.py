@@ -10,7 +10,9 @@ from cltrace.kernels.machine import ItemLoops
 TRIPS = 64
 
 
-def calls_per_item(type_name: str, expression: str, machine: Machine | None = None) -> float:
+def calls_per_item(
+    type_name: str, expression: str, machine: Machine | None = None, options: str = ""
+) -> float:
     """Return how often a work-item executes the special functions of an expression in a loop."""
     source = f"""
     __kernel void k(__global {type_name} *a, {type_name} z, int n) {{
@@ -21,7 +23,7 @@ def calls_per_item(type_name: str, expression: str, machine: Machine | None = No
     size = np.dtype(type_name.replace("float", "f4").replace("double", "f8")).itemsize
     arguments = [BufferArgument(size * 1024 * TRIPS), np.dtype(f"f{size}").type(0.5), TRIPS]
     machine = machine or Machine()
-    counts = count(parse(source), "k", (1024,), (64,), arguments, machine=machine)
+    counts = count(parse(source, options), "k", (1024,), (64,), arguments, machine=machine)
     special = [row for row in counts.folded if row.cost.value == "special"]
     return sum(row.total for row in special) / 1024
 
@@ -46,6 +48,14 @@ def test_what_has_many_branches_stays_in_a_loop(
 ) -> None:
     """What moves is called once in front of it, and what is known not at all."""
     assert calls_per_item(type_name, expression) == calls
+
+
+@pytest.mark.parametrize(
+    ("expression", "calls"), [("cos(z)", 0), ("powr(z, 0.3f)", 0), ("pow(z, 2.5f)", TRIPS)]
+)
+def test_what_options_approximate_moves_out_of_a_loop(expression: str, calls: int) -> None:
+    """What is left of it, once in front of the loop, is not counted."""
+    assert calls_per_item("float", expression, options="-cl-fast-relaxed-math") == calls
 
 
 @pytest.mark.parametrize("index", ["get_local_id(0)", "mul24((int)get_local_id(0), 2)"])

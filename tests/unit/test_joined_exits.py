@@ -18,25 +18,34 @@ __kernel void f(__global const float *a, __global const float *x, __global float
         barrier(CLK_LOCAL_MEM_FENCE);
         part[l] = x[i + l];
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int j = 0; j < 128 && TEST; j++) { sum += a[row + (i + j) * rows] * part[j]; BODY }
+        for (int j = 0; j < TRIPS && TEST; j++) { sum += a[row + (i + j) * rows] * part[j]; BODY }
     }
     y[row] = sum;
 }
 """
 
 
-def inner_loop(test: str, body: str = "", machine: Machine | None = None) -> UnrolledLoop | None:
-    source = PRODUCT.replace("TEST", test).replace("BODY", body)
+def inner_loop(
+    test: str, body: str = "", machine: Machine | None = None, trips: int = 128
+) -> UnrolledLoop | None:
+    source = PRODUCT.replace("TRIPS", str(trips)).replace("TEST", test).replace("BODY", body)
     kernel = analyse_kernel(parse(source), "f", CodeForm.OPTIMISED).full_kernel
     (inner,) = (at for at, loop in enumerate(kernel.graph.loops) if loop.parent >= 0)
     return find_unrolled_loops(kernel, machine or Machine()).get(inner)
 
 
-def test_a_loop_that_ends_at_the_first_of_two_bounds_is_unrolled() -> None:
-    loop = inner_loop("i + j < n")
+@pytest.mark.parametrize("trips", [32, 64, 128])
+def test_a_loop_that_ends_at_the_first_of_two_bounds_is_unrolled(trips: int) -> None:
+    loop = inner_loop("i + j < n", trips=trips)
     assert loop is not None
     assert (loop.trips, loop.is_whole, loop.has_one_block) == (4, False, True)
     assert loop.evolution.trips() is None
+
+
+def test_a_few_trips_are_unrolled_wholly_with_a_test_before_each() -> None:
+    loop = inner_loop("i + j < n", trips=4)
+    assert loop is not None
+    assert (loop.trips, loop.is_whole) == (4, True)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +64,7 @@ def test_a_cpu_tests_both() -> None:
 
 
 def test_trips_are_counted_with_one_exit_only() -> None:
-    source = PRODUCT.replace("TEST", "i + j < n").replace("BODY", "")
+    source = PRODUCT.replace("TRIPS", "128").replace("TEST", "i + j < n").replace("BODY", "")
     kernel = analyse_kernel(parse(source), "f", CodeForm.OPTIMISED).full_kernel
     alone = find_canonical_loops(kernel.function, kernel.graph)
     joined = find_canonical_loops(kernel.function, kernel.graph, joins_exits=True)

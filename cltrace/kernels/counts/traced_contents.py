@@ -65,13 +65,13 @@ class TraceContents:
 
     def of(self, launch: int, buffer: int) -> CapturedContents | None:
         """Return the contents of a buffer before the first launch of a configuration."""
-        found = self._captured.get((launch, buffer))
+        captured = self._captured.get((launch, buffer))
         first_ns = self._firsts.get(launch)
-        if found is None and first_ns is not None:
-            found = self._version_at(buffer, first_ns)
-        if found is None:
+        if captured is None and first_ns is not None:
+            captured = self._version_at(buffer, first_ns)
+        if captured is None:
             return None
-        written_ns, deflated = found
+        written_ns, deflated = captured
         if first_ns is None:
             return CapturedContents(deflated)
         uses = (

@@ -104,11 +104,11 @@ def traced_launches(trace: Trace) -> Iterator[TracedLaunch]:
             continue
         if isinstance(facts[-1], int):
             buffers.setdefault(launch, []).append(facts[-1])
-        known = arguments.setdefault(launch, [])
+        launch_arguments = arguments.setdefault(launch, [])
         argument, uses = reader.read(launch, facts)
         if uses:
-            later_uses.setdefault(launch, {})[len(known)] = uses
-        known.append(argument)
+            later_uses.setdefault(launch, {})[len(launch_arguments)] = uses
+        launch_arguments.append(argument)
     for launch, kernel, program, sizes, local, offset, calls in trace.iterate(_LAUNCHES):
         global_size = _sizes(sizes)
         if global_size is not None and 0 < len(global_size) <= 3 and min(global_size) > 0:
@@ -230,14 +230,13 @@ class _ArgumentReader:
 
     def _decompressed(self, deflated: bytes) -> NDArray[np.uint8] | None:
         """Return contents; None if they are corrupt."""
-        known = self._raw.get(id(deflated))
-        if known is None:
+        if id(deflated) not in self._raw:
             raw = None
             with suppress(zlib.error):
                 unpacked = zlib.decompressobj().decompress(deflated, MAX_CONTENT_BYTES)
                 raw = np.frombuffer(unpacked, np.uint8)
-            known = self._raw[id(deflated)] = deflated, raw
-        return known[1]
+            self._raw[id(deflated)] = deflated, raw
+        return self._raw[id(deflated)][1]
 
     def _later_uses(self, captured: CapturedContents) -> tuple[LaterUse, ...]:
         return tuple(

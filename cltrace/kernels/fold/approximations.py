@@ -31,22 +31,19 @@ _FORMS: Final[Mapping[str, str]] = {
 
 def approximated(operation: Operation, item: Instruction | Terminator) -> Operation:
     """Return what a GPU's compiler has in place of an operation of an instruction."""
-    function = ""
-    match item:
-        case Binary(_, "fdiv", kind, _, _) if item.is_approximate and element_of(kind) == _SINGLE:
-            function = "native_divide"
-        case Call(_, _, _, _, (kind, *_)) if element_of(kind) == _SINGLE:
-            name = base_name(demangle(item.callee)).removeprefix("llvm.")
-            function = _approximate_form(name) if item.is_approximate else _form(name)
-        case _:
-            pass
+    function = approximate_function(item)
     return Operation("float", CostClass.SPECIAL, function) if function else operation
 
 
-def _form(name: str) -> str:
-    return name.replace("half_", "native_") if name in _QUOTIENTS else ""
-
-
-def _approximate_form(name: str) -> str:
-    exact = name.removeprefix("half_")
-    return _FORMS.get(exact) or _form(name)
+def approximate_function(item: Instruction | Terminator) -> str:
+    """Return the function that a GPU's compiler has in place of an instruction; "" if it has none."""
+    match item:
+        case Binary(_, "fdiv", kind, _, _) if item.is_approximate and element_of(kind) == _SINGLE:
+            return "native_divide"
+        case Call(_, _, _, _, (kind, *_)) if element_of(kind) == _SINGLE:
+            name = base_name(demangle(item.callee)).removeprefix("llvm.")
+            if name in _QUOTIENTS:
+                return name.replace("half_", "native_")
+            return _FORMS.get(name.removeprefix("half_"), "") if item.is_approximate else ""
+        case _:
+            return ""

@@ -1,7 +1,8 @@
 """Calls with the same operands in each trip of a loop, as a GPU's compiler leaves them.
 
 The compiler inlines built-in functions first. What has no branches, or few, moves in front of the loop;
-what has more stays in each trip. Of constants, it computes functions that the C library has. Read from
+what has more stays in each trip. What the options let it approximate has none. Of constants, it computes
+functions that the C library has. Read from
 the code of NVIDIA's compiler 580.159 for 43 functions of both types: with constant operands, and in a
 loop with operands that are arguments.
 """
@@ -9,6 +10,7 @@ loop with operands that are arguments.
 from typing import Final
 
 from cltrace.kernels.builtins.mangling import base_name, demangle
+from cltrace.kernels.fold.approximations import approximate_function
 from cltrace.kernels.ir.instructions import Call
 from cltrace.kernels.ir.types import FloatType, VectorType
 
@@ -33,7 +35,7 @@ _KNOWN_OF_CONSTANTS: Final = frozenset(
 def stays_in_loops(call: Call, *, of_constants: bool) -> bool:
     """Return True if a call of a function is executed in each trip, though its operands are the same."""
     name = base_name(demangle(call.callee))
-    if of_constants and name in _KNOWN_OF_CONSTANTS:
+    if (of_constants and name in _KNOWN_OF_CONSTANTS) or approximate_function(call):
         return False
     kind = call.type.element if isinstance(call.type, VectorType) else call.type
     return name in (_STAY_IN_DOUBLE if kind == FloatType(64) else _STAY)

@@ -41,7 +41,7 @@ def find_repeated_reads(
     kernel: PreparedKernel, unrolled: Mapping[int, UnrolledLoop]
 ) -> RepeatedReads:
     """Return the reads that loops around unrolled ones repeat."""
-    search = _RepeatedReads(kernel, unrolled)
+    search = _RepeatedReadSearch(kernel, unrolled)
     sites: set[int] = set()
     values: set[int] = set()
     copies: dict[int, int] = {}
@@ -61,7 +61,7 @@ def find_repeated_reads(
     return RepeatedReads(LiteralReads(frozenset(sites), frozenset(values)), copies)
 
 
-class _RepeatedReads:
+class _RepeatedReadSearch:
     def __init__(self, kernel: PreparedKernel, unrolled: Mapping[int, UnrolledLoop]) -> None:
         self._kernel = kernel
         self._unrolled = unrolled

@@ -7,8 +7,8 @@ from typing import Final
 
 from cltrace.kernels.costs.classes import CostClass
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
-from cltrace.kernels.flow.canonical_loops import find_canonical_loops
-from cltrace.kernels.fold.constant_loops import find_constant_loops
+from cltrace.kernels.flow.canonical_loops import CanonicalLoop, find_canonical_loops
+from cltrace.kernels.fold.constant_loops import ConstantLoop, find_constant_loops
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.loop_evolution import Evolution, LoopEvolution, is_pure
 from cltrace.kernels.fold.loop_indices import registers_read_ahead
@@ -50,6 +50,8 @@ _MAX_PARTIAL_SIZE: Final = 200.0
 Found in the PTX of 416 loops (`benchmarks/loop_sizes.py`), of which these sizes give 404 as they are, if
 more than four copies of a known number of trips count as four.
 """
+_MAX_TESTED_TRIPS: Final = 8
+"""Trips up to which LLVM unrolls a loop wholly that may end before."""
 _MORE_FOR_PRIVATE: Final = 4
 """Times the size that a compiler unrolls wholly if the body accesses private variables."""
 
@@ -184,14 +186,15 @@ class _Unrolling:
         self._kernel, self._machine = kernel, machine
         self._order = MemoryOrder(kernel)
         function, graph = kernel.function, kernel.graph
-        self._constant = {} if machine.has_item_loops else find_constant_loops(kernel)
-        self._forms = {number: loop.form for number, loop in self._constant.items()}
-        self._forms |= {
-            loop.number: loop
-            for loop in find_canonical_loops(
-                function, graph, joins_exits=not machine.has_item_loops
-            ).values()
+        is_gpu = not machine.has_item_loops
+        loops = find_canonical_loops(function, graph, joins_exits=is_gpu)
+        canonical = {loop.number: loop for loop in loops.values()}
+        self._constant = {
+            number: loop
+            for number, loop in (find_constant_loops(kernel) if is_gpu else {}).items()
+            if not _ends_before(loop, canonical.get(number))
         }
+        self._forms = {number: loop.form for number, loop in self._constant.items()} | canonical
         self._unrolled: dict[int, UnrolledLoop] = {}
         self._sizes = LoopSizes(kernel, self._unrolled)
 
@@ -280,6 +283,15 @@ class _Unrolling:
             copies //= 2
         without_rest = math.gcd(copies, trips or copies)
         return without_rest if without_rest > 1 else copies
+
+
+def _ends_before(loop: ConstantLoop, joined: CanonicalLoop | None) -> bool:
+    """Return True for a loop with a further exit, from which a compiler computes fewer trips.
+
+    It unrolls a few trips wholly nevertheless, with a test before each.
+    """
+    is_joined = joined is not None and not joined.tests <= loop.form.tests
+    return is_joined and loop.trips > _MAX_TESTED_TRIPS
 
 
 def _reads_far(evolution: LoopEvolution) -> bool:

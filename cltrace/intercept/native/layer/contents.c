@@ -39,7 +39,7 @@ struct copy {
     int64_t written_ns;
     int64_t position; /* of the bytes in the file, or NOWHERE */
     int versions;     /* that were recorded */
-    bool is_fresh;    /* not recorded since they were written */
+    atomic_bool is_fresh; /* not recorded since they were written; launches read it without the mutex */
     bool is_current;  /* the version that was recorded last is that of the buffer */
     bool is_divided;
 };
@@ -154,6 +154,20 @@ static bool is_followed(const struct copy *copy)
     return copy->bytes != NULL || copy->is_current;
 }
 
+static void set_bytes(struct copy *copy, unsigned char *bytes)
+{
+    const bool was_followed = is_followed(copy);
+    copy->bytes = bytes;
+    adjust(&followed_contents, was_followed, is_followed(copy));
+}
+
+static void set_current(struct copy *copy, bool is_current)
+{
+    const bool was_followed = is_followed(copy);
+    copy->is_current = is_current;
+    adjust(&followed_contents, was_followed, is_followed(copy));
+}
+
 static void set_position(struct copy *copy, int64_t position)
 {
     struct room *room = room_of(copy->size);
@@ -171,46 +185,41 @@ static void free_bytes(struct copy *copy)
     set_position(copy, NOWHERE);
     room_of(copy->size)->copied -= copy->size;
     free(copy->bytes);
-    copy->bytes = NULL;
+    set_bytes(copy, NULL);
+}
+
+/* Records the end of the current version: a write that was not recorded, or now. */
+static void end_version(struct copy *copy)
+{
+    if (copy->is_current && !recording_is_over())
+        record_version(copy, 0, -1, copy->is_fresh ? copy->written_ns : now_host_ns());
+    set_current(copy, false);
 }
 
 /* Forgets contents, which something else has changed or which have no room. */
-static void end_version(struct copy *copy)
-{
-    if (copy->is_current && !recording_is_over()) /* until a write that was not recorded */
-        record_version(copy, 0, -1, copy->is_fresh ? copy->written_ns : now_host_ns());
-    copy->is_current = false;
-}
-
 static void forget(struct copy *copy)
 {
-    const bool was_followed = is_followed(copy);
     end_version(copy);
     free_bytes(copy);
     set_fresh(copy, false);
-    adjust(&followed_contents, was_followed, false);
 }
 
 static void reset(struct copy *copy, int64_t buffer_id)
 {
-    const bool was_followed = is_followed(copy);
     free_bytes(copy);
     set_fresh(copy, false);
     set_versions(copy, 0);
+    set_current(copy, false);
     copy->buffer_id = buffer_id;
     copy->position = NOWHERE;
-    copy->is_current = copy->is_divided = false;
-    adjust(&followed_contents, was_followed, false);
+    copy->is_divided = false;
 }
 
 static void evict_stored(struct object *object)
 {
     struct copy *copy = (struct copy *)(void *)object;
-    const bool was_followed = is_followed(copy);
-    if (copy->bytes != NULL && copy->position != NOWHERE && !copy->is_fresh &&
-        room_of(copy->size) == full_room)
+    if (copy->position != NOWHERE && !copy->is_fresh && room_of(copy->size) == full_room)
         free_bytes(copy);
-    adjust(&followed_contents, was_followed, is_followed(copy));
 }
 
 /* Returns a copy's bytes, with room for `size`; NULL if there is none. */
@@ -225,11 +234,13 @@ static unsigned char *allocate(struct copy *copy, size_t size)
         full_room = room;
         map_visit(&copies, evict_stored);
     }
-    if (room->copied + size > limit || (copy->bytes = malloc(size)) == NULL)
+    unsigned char *bytes = room->copied + size > limit ? NULL : malloc(size);
+    if (bytes == NULL)
         return NULL;
     room->copied += size;
     copy->size = size;
-    return copy->bytes;
+    set_bytes(copy, bytes);
+    return bytes;
 }
 
 static void copy_whole(struct copy *copy, const void *host, size_t size)
@@ -237,13 +248,11 @@ static void copy_whole(struct copy *copy, const void *host, size_t size)
     const bool is_same = copy->bytes != NULL && copy->size == size && memcmp(copy->bytes, host, size) == 0;
     if (copy->is_divided || copy->buffer_id == 0)
         return;
-    const bool was_followed = is_followed(copy);
     if (!is_same) {
         if (copy->is_fresh)
             end_version(copy); /* what is overwritten was never recorded */
         if (allocate(copy, size) == NULL) {
             note_omission(size);
-            adjust(&followed_contents, was_followed, is_followed(copy));
             forget(copy);
             return;
         }
@@ -252,7 +261,6 @@ static void copy_whole(struct copy *copy, const void *host, size_t size)
     }
     copy->written_ns = now_host_ns(); /* of the same data, too: a kernel may have written the buffer between */
     set_fresh(copy, true);
-    adjust(&followed_contents, was_followed, is_followed(copy));
 }
 
 static void copy_part(struct copy *copy, size_t offset, const void *host, size_t size)
@@ -281,8 +289,8 @@ void contents_created(
     cl_mem buffer, int64_t buffer_id, cl_bitfield flags, const void *host, size_t size)
 {
     const void *initial = initial_contents(flags, host);
-    contents_ended((uintptr_t)buffer); /* if the driver did not tell of the end of the last one */
     if (!is_captured(size) || buffer_id == 0) {
+        contents_ended((uintptr_t)buffer); /* if the driver did not tell of the end of the last one */
         if (initial != NULL && buffer_id != 0 && settings.captures_contents)
             note_omission(size);
         return;
@@ -314,38 +322,42 @@ void contents_written(cl_mem buffer, size_t offset, size_t size, const void *hos
     pthread_mutex_unlock(&contents_mutex);
 }
 
-void contents_lost(cl_mem buffer)
-{
-    struct copy *copy = find_copy((uintptr_t)buffer);
-    if (copy == NULL)
-        return;
-    KEEP_ERRNO();
-    pthread_mutex_lock(&contents_mutex);
-    forget(copy);
-    pthread_mutex_unlock(&contents_mutex);
-}
-
-void contents_divided(cl_mem buffer)
-{
-    struct copy *copy = find_copy((uintptr_t)buffer);
-    if (copy == NULL)
-        return;
-    KEEP_ERRNO();
-    pthread_mutex_lock(&contents_mutex);
-    forget(copy);
-    copy->is_divided = true;
-    pthread_mutex_unlock(&contents_mutex);
-}
-
-void contents_ended(uintptr_t handle)
+/* Changes the copy of a buffer, if there is one. */
+static void change(uintptr_t handle, void (*action)(struct copy *))
 {
     struct copy *copy = find_copy(handle);
     if (copy == NULL)
         return;
     KEEP_ERRNO();
     pthread_mutex_lock(&contents_mutex);
-    reset(copy, 0);
+    action(copy);
     pthread_mutex_unlock(&contents_mutex);
+}
+
+static void divide(struct copy *copy)
+{
+    forget(copy);
+    copy->is_divided = true;
+}
+
+static void end(struct copy *copy)
+{
+    reset(copy, 0);
+}
+
+void contents_lost(cl_mem buffer)
+{
+    change((uintptr_t)buffer, forget);
+}
+
+void contents_divided(cl_mem buffer)
+{
+    change((uintptr_t)buffer, divide);
+}
+
+void contents_ended(uintptr_t handle)
+{
+    change(handle, end);
 }
 
 /* Returns where bytes are in the file, after appending them if they are not there; NOWHERE if they have no
@@ -387,20 +399,21 @@ static void record_copy(struct copy *copy)
     if (copy->versions < MAX_VERSIONS)
         record_version(copy, copy->position, (int64_t)copy->size, copy->written_ns);
     set_versions(copy, copy->versions + 1);
-    copy->is_current = true;
+    set_current(copy, true);
     set_fresh(copy, false);
+}
+
+static void record_fresh(struct copy *copy)
+{
+    if (copy->is_fresh && !recording_is_over())
+        record_copy(copy);
 }
 
 void contents_used(cl_mem buffer)
 {
-    struct copy *copy = find_copy((uintptr_t)buffer);
-    if (copy == NULL)
-        return;
-    KEEP_ERRNO();
-    pthread_mutex_lock(&contents_mutex);
-    if (copy->is_fresh && !recording_is_over())
-        record_copy(copy);
-    pthread_mutex_unlock(&contents_mutex);
+    const struct copy *copy = find_copy((uintptr_t)buffer);
+    if (copy != NULL && atomic_load_explicit(&copy->is_fresh, memory_order_relaxed))
+        change((uintptr_t)buffer, record_fresh);
 }
 
 static void forget_object(struct object *object)
@@ -428,9 +441,9 @@ void contents_unlock(void)
     pthread_mutex_unlock(&contents_mutex);
 }
 
-static void reset_object(struct object *object)
+static void end_object(struct object *object)
 {
-    reset((struct copy *)(void *)object, 0);
+    end((struct copy *)(void *)object);
 }
 
 static void drop_stored(struct object *object)
@@ -441,7 +454,7 @@ static void drop_stored(struct object *object)
 void contents_forked(void)
 {
     pthread_mutex_init(&contents_mutex, NULL);
-    map_visit(&copies, reset_object);
+    map_visit(&copies, end_object);
     map_visit(&stored_contents, drop_stored);
     spool_close(&contents_file);
     tiny_room = small_room = large_room = (struct room){0};
