@@ -53,9 +53,9 @@ class Settings:
     max_commands: int | None = None
     measure_overhead: bool = False
     capture_contents: bool = True
-    """True to record contents of host-written buffers: of small ones where the layer records."""
+    """True to record contents of host-written buffers: small ones and indices where the layer records."""
     capture_bytes: int = 0
-    """Limit on the contents of large ones per process, which hooks record, too."""
+    """Limit on contents of large ones per process, which hooks record, too; 0 for indices only."""
     inside_kernel: str = ""
     """Glob of the kernel whose launch has its buffers captured before it runs; empty for none."""
     inside_launch: int = 1

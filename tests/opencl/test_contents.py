@@ -80,7 +80,7 @@ LARGE = 1 << 18
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ((), {1024: 5, 512: None}),
+        ((), {1024: 5, 512: 6}),
         (("--capture-buffers", "4"), {1024: 5, 512: 6}),
         (("--capture-buffers", "4", "--layer", "off"), {1024: 5, 512: 6}),
         (("--capture-buffers", "0"), {1024: None, 512: None}),
@@ -88,11 +88,69 @@ LARGE = 1 << 18
     ],
     ids=["default", "large", "hooks", "none", "no-args"],
 )
-def test_contents_of_small_buffers_are_recorded_and_of_large_ones_on_demand(
+def test_contents_are_recorded_as_flags_say(
     flags: tuple[str, ...], expected: dict[int, int | None], launches: Launches
 ) -> None:
     code = f"launch(filled(5)); launch(filled(6, {LARGE}), 512); queue.finish()\n"
     assert first_numbers(launches(code, *flags)) == expected
+
+
+INDICES = "np.arange(1, COUNT + 1, dtype=np.int32)"
+MANY = {
+    "indices": (INDICES, 1),
+    "long indices": ("np.arange(1, COUNT + 1, dtype=np.int64)", 1),
+    "negative": ("-np.arange(1, COUNT + 1, dtype=np.int32)", 1),
+    "one of four members": (
+        f"np.where(np.arange(COUNT) % 4, 1 << 30, {INDICES}).astype(np.int32)",
+        1,
+    ),
+    "one of eight members": (
+        f"np.where(np.arange(COUNT) % 8, 1 << 30, {INDICES}).astype(np.int32)",
+        None,
+    ),
+    "floats": ("np.arange(1, COUNT + 1, dtype=np.float32)", None),
+    "doubles": ("np.arange(1, COUNT + 1) / 3", None),
+    "keys": ("np.random.default_rng(1).integers(0, 1 << 32, COUNT, np.uint32)", None),
+    "zeros": ("np.zeros(COUNT, np.int32)", None),
+    "too large": (f"np.tile({INDICES}, 80)", None),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_large_contents_are_recorded_if_they_are_indices(name: str, launches: Launches) -> None:
+    numbers, expected = MANY[name]
+    code = (
+        f"COUNT = {LARGE // 4}\ndata = np.ascontiguousarray({numbers})\n"
+        "data.view(np.int32)[0] = 1  # of trips\n"
+        "n = cl.Buffer(context, flags.COPY_HOST_PTR, hostbuf=data)\nlaunch(n)\nqueue.finish()\n"
+    )
+    assert first_numbers(launches(code)) == {1024: expected}
+
+
+def test_the_first_contents_of_large_buffers_are_recorded(launches: Launches) -> None:
+    code = (
+        f"n = cl.Buffer(context, flags.READ_WRITE, {4 * LARGE})\n"
+        f"cl.enqueue_copy(queue, n, ints(5, {LARGE})); launch(n); launch(n, 512)\n"
+        f"cl.enqueue_copy(queue, n, ints(6, {LARGE})); launch(n, 256)\n"
+        "cl.enqueue_copy(queue, n, ints(7, 1)); launch(n, 128); queue.finish()\n"
+    )
+    assert first_numbers(launches(code)) == {1024: 5, 512: 5, 256: None, 128: None}
+
+
+def test_parts_that_are_written_before_a_launch_join_large_contents(launches: Launches) -> None:
+    code = (
+        f"n = filled(5, {LARGE}); cl.enqueue_copy(queue, n, ints(7, 1)); launch(n)\n"
+        "cl.enqueue_copy(queue, n, ints(8, 1)); launch(n, 512); queue.finish()\n"
+    )
+    assert first_numbers(launches(code)) == {1024: 7, 512: None}
+
+
+def test_indices_have_a_limited_room(launches: Launches) -> None:
+    code = (
+        "for step in range(5):\n    launch(filled(step + 1, 1 << 21), 64 * (step + 1))\n"
+        "launch(filled(9), 1024); queue.finish()\n"
+    )
+    assert first_numbers(launches(code)) == {64: 1, 128: 2, 192: 3, 256: 4, 320: None, 1024: 9}
 
 
 WRITES = {

@@ -159,7 +159,7 @@ def _add_contents(group: argparse._ArgumentGroup) -> None:
         metavar="MIB",
         type=parse_natural,
         help="record the contents of host-written buffers: up to MIB MiB beside small ones of up to "
-        "64 KiB (default: small ones only; 0: none)",
+        "64 KiB (default: small ones and larger ones that hold indices; 0: none)",
     )
     group.add_argument(
         "--inside",

@@ -10,13 +10,13 @@ A line is a key, a space and a value, which extends to the end of the line. The 
     force_profiling      yes, no    enable profiling on queues
     follow_children      yes, no    record forks of the command and programs that it starts
     start_paused         yes, no    record nothing until the program resumes the recording
-    capture_contents     yes, no    record contents of small buffers that the host writes
+    capture_contents     yes, no    record contents of small buffers that the host writes, and indices
     callsite_depth       number     most frames per call; C code has one at most, 0 records none
     began_host_ns        number     begin of the recording on CLOCK_MONOTONIC
     delay_ns             number     time after which calls are recorded
     duration_ns          number     time for which calls are recorded from then; -1 without limit
     max_commands         number     number of calls after which recording pauses; -1 without limit
-    capture_bytes        number     record contents of large ones, up to so many bytes
+    capture_bytes        number     record contents of all large ones, up to so many bytes; 0: indices
     include_kernel       glob       record launches of these kernels only; repeatable
     exclude_kernel       glob       do not record launches of these kernels; repeatable
     record_variable      glob       name of an environment variable that may be recorded; repeatable

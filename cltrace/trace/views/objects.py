@@ -325,8 +325,8 @@ V_BUFFER: Final = View(
 
 V_CONTENT: Final = View(
     "v_content",
-    "Captured contents of buffers and images: of small buffers, and of those that --capture-buffers and "
-    "--inside capture.",
+    "Captured contents of buffers and images: of small buffers, of indices, and of those that "
+    "--capture-buffers and --inside capture.",
     "content c LEFT JOIN content_data d ON d.id = c.content_data_id",
     columns(
         ("buffer_id", "c.buffer_id", "the buffer"),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "handle_map.h"
+#include "indices.h"
 #include "layer.h"
 #include "memory.h"
 #include "records.h"
@@ -19,6 +20,11 @@
 #define SMALL_ROOM_BYTES ((size_t)4 << 20)
 #define TINY_BYTES ((size_t)4 << 10)
 #define TINY_ROOM_BYTES ((size_t)1 << 20)
+/* Of larger ones nobody asked for, indices are recorded: the first contents of a buffer, as further copies would slow
+   a program down for as long as it runs. */
+#define INDEX_BYTES ((size_t)16 << 20)
+#define INDEX_ROOM_BYTES ((size_t)32 << 20)
+#define MAX_COPIED_INDEX_BYTES ((size_t)128 << 20)
 #define MAX_BYTES ((size_t)1 << 30) /* what readers read */
 #define MAX_VERSIONS 64 /* of a buffer: one that changes for every configuration tells no more */
 #define NOWHERE (-1)
@@ -63,6 +69,7 @@ static struct room tiny_room, small_room, large_room;
 static struct room *full_room; /* whose copies are being evicted */
 static struct spool_file contents_file = {.name = "contents.bin"};
 static int64_t file_bytes;
+static size_t copied_index_bytes;
 
 static struct copy *find_copy(uintptr_t handle)
 {
@@ -76,19 +83,28 @@ static struct room *room_of(size_t size)
     return size <= SMALL_BYTES ? &small_room : &large_room;
 }
 
+/* Whether contents are large and were not asked for. */
+static bool is_unasked(size_t size)
+{
+    return size > SMALL_BYTES && settings.capture_bytes == 0;
+}
+
 static size_t room_bytes(size_t size)
 {
     const size_t large = (size_t)settings.capture_bytes;
     if (size <= TINY_BYTES)
         return TINY_ROOM_BYTES;
-    return size <= SMALL_BYTES ? SMALL_ROOM_BYTES + large / 4 : large;
+    if (size <= SMALL_BYTES)
+        return SMALL_ROOM_BYTES + large / 4;
+    return is_unasked(size) ? INDEX_ROOM_BYTES : large;
 }
 
 static bool is_captured(size_t size)
 {
     if (!settings.captures_contents || !settings.records_arguments || recording_is_over())
         return false;
-    return size > 0 && size <= MAX_BYTES && (size <= SMALL_BYTES || size <= (size_t)settings.capture_bytes);
+    const size_t limit = is_unasked(size) ? INDEX_BYTES : (size_t)settings.capture_bytes;
+    return size > 0 && size <= MAX_BYTES && (size <= SMALL_BYTES || size <= limit);
 }
 
 /* Tells once that contents are left out which the user asked for, or small ones. */
@@ -97,7 +113,7 @@ static void note_omission(size_t size)
     static atomic_bool is_noted;
     char message[160];
     const bool is_asked_for = settings.capture_bytes > 0;
-    if ((size > SMALL_BYTES && !is_asked_for) || atomic_exchange(&is_noted, true))
+    if (is_unasked(size) || atomic_exchange(&is_noted, true))
         return;
     if (is_asked_for)
         snprintf(message, sizeof message,
@@ -243,8 +259,22 @@ static unsigned char *allocate(struct copy *copy, size_t size)
     return bytes;
 }
 
+/* Whether large contents that nobody asked for are worth a copy. */
+static bool is_worth_copying(const struct copy *copy, const void *host, size_t size)
+{
+    return copy->versions == 0 && copied_index_bytes + size <= MAX_COPIED_INDEX_BYTES &&
+           holds_indices(host, size);
+}
+
 static void copy_whole(struct copy *copy, const void *host, size_t size)
 {
+    if (is_unasked(size)) {
+        if (!is_worth_copying(copy, host, size)) {
+            forget(copy);
+            return;
+        }
+        copied_index_bytes += size;
+    }
     const bool is_same = copy->bytes != NULL && copy->size == size && memcmp(copy->bytes, host, size) == 0;
     if (copy->is_divided || copy->buffer_id == 0)
         return;
@@ -401,6 +431,8 @@ static void record_copy(struct copy *copy)
     set_versions(copy, copy->versions + 1);
     set_current(copy, true);
     set_fresh(copy, false);
+    if (is_unasked(copy->size))
+        free_bytes(copy);
 }
 
 static void record_fresh(struct copy *copy)
@@ -459,4 +491,5 @@ void contents_forked(void)
     spool_close(&contents_file);
     tiny_room = small_room = large_room = (struct room){0};
     file_bytes = 0;
+    copied_index_bytes = 0;
 }

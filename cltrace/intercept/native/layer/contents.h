@@ -1,7 +1,8 @@
 /* Contents of buffers as the host last wrote them, recorded when a launch of a new configuration uses them.
 
    A copy is made when the host writes a whole buffer, or creates it from its data, and follows later writes of
-   the host. A copy is dropped when something else than a kernel writes the buffer. */
+   the host. A copy is dropped when something else than a kernel writes the buffer. Of large buffers only indices are
+   copied, unless all of them are asked for. */
 #ifndef CLTRACE_CONTENTS_H
 #define CLTRACE_CONTENTS_H
 

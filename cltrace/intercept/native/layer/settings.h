@@ -24,7 +24,7 @@ struct settings {
     bool forces_profiling;
     bool follows_children;
     bool starts_paused;
-    bool captures_contents; /* of small buffers, and of large ones up to `capture_bytes` */
+    bool captures_contents; /* of small buffers, and of large ones up to `capture_bytes`, or indices */
     int callsite_depth;
     int64_t began_host_ns;
     int64_t delay_ns;
