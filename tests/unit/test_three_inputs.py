@@ -72,8 +72,24 @@ def test_vectors_are_joined_by_element() -> None:
     assert more("(a & b) | (~a & c)", CostClass.INT_LOGIC, kind="uint4") == 4
 
 
-def test_numbers_of_64_bits_and_a_cpu_have_two_inputs() -> None:
-    assert more("a ^ b ^ c", CostClass.INT_LOGIC, kind="ulong") == 2
+@pytest.mark.parametrize(
+    ("expression", "cost", "operations"),
+    [
+        ("a ^ b ^ c", CostClass.INT_LOGIC, 1),
+        ("a + b + c", CostClass.INT_ADD, 1),
+        ("a + b + c + d", CostClass.INT_ADD, 2),
+        ("rotate(a ^ b, 24UL)", CostClass.INT_LOGIC, 2),
+        ("rotate(a ^ b, 32UL)", CostClass.INT_LOGIC, 1),
+        ("((a ^ b) << 32) | ((a ^ b) >> 32)", CostClass.INT_LOGIC, 1),
+    ],
+)
+def test_both_halves_of_64_bits_are_joined(
+    expression: str, cost: CostClass, operations: int
+) -> None:
+    assert more(expression, cost, kind="ulong") == operations
+
+
+def test_bits_of_a_cpu_have_two_inputs() -> None:
     lanes = Machine.of_cpu(4, item_loops=ItemLoops.LANES)
     assert more("a ^ b ^ c", CostClass.INT_LOGIC, lanes) > more("a ^ b", CostClass.INT_LOGIC, lanes)
 

@@ -110,7 +110,7 @@ class CompiledOperations:
                 not self._has_item_loops and self._contraction.is_part(item)
             ):
                 return True
-            case Binary() if self._wide is not None and self._wide.is_half(item):
+            case Binary() | Call() if self._wide is not None and self._wide.is_half(item):
                 return True
             case Binary() if self._fused.is_part(item):
                 return True

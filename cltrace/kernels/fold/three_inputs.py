@@ -3,7 +3,9 @@
 Checked on what NVIDIA's assembler makes of the driver's PTX: bitwise operations on up to three numbers
 are one instruction (`LOP3`), and so is a sum of three (`IADD3`). A comparison takes a condition to
 combine its result with (`ISETP.AND`). Bits that are compared with zero set a condition themselves, but
-not the lowest bit, which the driver's compiler makes a condition of its own.
+not the lowest bit, which the driver's compiler makes a condition of its own. Numbers of 64 bits are
+pairs, whose halves join alike: a sum of three has two carries. That such bits are zero takes one more
+operation.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -22,6 +24,7 @@ _SUMS: Final = frozenset({"add", "sub"})
 _SCALES: Final = frozenset({"mul", "shl"})
 """Operators that a sum is fused with: such a sum has no room for a third number."""
 _MAX_INPUTS: Final = 3
+_MAX_BITS: Final = 2 * REGISTER_BITS
 
 
 class ThreeInputs:
@@ -94,6 +97,7 @@ class ThreeInputs:
         return (
             isinstance(bits, Binary)
             and self._is_bitwise(bits)
+            and _bits(bits.type) <= REGISTER_BITS
             and not {bits.left, bits.right} & self._ones
         )
 
@@ -109,14 +113,14 @@ class ThreeInputs:
     def _is_bitwise(self, item: Instruction) -> bool:
         match item:
             case Binary(_, operator, kind, _, _):
-                return operator in _BITWISE and 1 < _bits(kind) <= REGISTER_BITS
+                return operator in _BITWISE and 1 < _bits(kind) <= _MAX_BITS
             case _:
                 return False
 
     def _is_sum(self, item: Instruction) -> bool:
         match item:
             case Binary(result, operator, kind, left, right):
-                is_sum = operator in _SUMS and 0 < _bits(kind) <= REGISTER_BITS
+                is_sum = operator in _SUMS and 0 < _bits(kind) <= _MAX_BITS
                 return is_sum and result not in self._apart and not self._is_scaled(left, right)
             case _:
                 return False

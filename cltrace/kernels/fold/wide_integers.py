@@ -1,8 +1,8 @@
 """Integers of 64 bits that a GPU's compiler takes for pairs of 32.
 
 A register has 32 bits. The product of two numbers of 32 bits with a result of 64 is one instruction,
-and the upper or the lower half of a value is a register: shifting by 32 and masking 32 bits cost
-nothing.
+and the upper or the lower half of a value is a register: shifting and rotating by 32 and masking 32 bits
+cost nothing.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from cltrace.kernels.ir.types import IntegerType
 REGISTER_BITS: Final = 32
 """Bits of a register of a GPU, half of an address."""
 _HALF: Final = (1 << REGISTER_BITS) - 1
+_FUNNEL_SHIFTS: Final = frozenset({"llvm.fshl.i64", "llvm.fshr.i64"})
 _UPPER_PRODUCTS: Final = frozenset({"mul_hi", "mad_hi"})
 
 
@@ -37,8 +38,11 @@ class WideIntegers:
                 return False
 
     def is_half(self, item: Instruction | Terminator) -> bool:
-        """Return True for the upper or lower half of a value, or for one that is moved to the upper."""
+        """Return True for a half of a value, one that is moved to the upper, and swapped halves."""
         match item:
+            case Call(_, IntegerType(64), callee, arguments):
+                is_rotation = callee in _FUNNEL_SHIFTS or base_name(demangle(callee)) == "rotate"
+                return is_rotation and self._constants.get(arguments[-1]) == REGISTER_BITS
             case Binary(_, "lshr" | "ashr" | "shl", IntegerType(64), _, right):
                 return self._constants.get(right) == REGISTER_BITS
             case Binary(_, "and", IntegerType(64), _, right):
