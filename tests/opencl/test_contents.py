@@ -137,6 +137,19 @@ def test_the_first_contents_of_large_buffers_are_recorded(launches: Launches) ->
     assert first_numbers(launches(code)) == {1024: 5, 512: 5, 256: None, 128: None}
 
 
+@pytest.mark.parametrize(("writes", "expected"), [(3, 1), (4, None)])
+def test_a_buffer_of_other_contents_is_looked_at_four_times(
+    writes: int, expected: int | None, launches: Launches
+) -> None:
+    code = (
+        f"n = cl.Buffer(context, flags.READ_WRITE, {LARGE})\n"
+        f"for _ in range({writes}):\n"
+        f"    cl.enqueue_copy(queue, n, np.zeros({LARGE // 4}, np.int32))\n"
+        f"cl.enqueue_copy(queue, n, ints(1, {LARGE // 4})); launch(n); queue.finish()\n"
+    )
+    assert first_numbers(launches(code)) == {1024: expected}
+
+
 def test_parts_that_are_written_before_a_launch_join_large_contents(launches: Launches) -> None:
     code = (
         f"n = filled(5, {LARGE}); cl.enqueue_copy(queue, n, ints(7, 1)); launch(n)\n"

@@ -25,6 +25,7 @@
 #define INDEX_BYTES ((size_t)16 << 20)
 #define INDEX_ROOM_BYTES ((size_t)32 << 20)
 #define MAX_COPIED_INDEX_BYTES ((size_t)128 << 20)
+#define MAX_LOOKS 4 /* at writes of a buffer: one that held no indices by then will hold none */
 #define MAX_BYTES ((size_t)1 << 30) /* what readers read */
 #define MAX_VERSIONS 64 /* of a buffer: one that changes for every configuration tells no more */
 #define NOWHERE (-1)
@@ -45,6 +46,7 @@ struct copy {
     int64_t written_ns;
     int64_t position; /* of the bytes in the file, or NOWHERE */
     int versions;     /* that were recorded */
+    int looks;        /* at unasked contents */
     atomic_bool is_fresh; /* not recorded since they were written; launches read it without the mutex */
     bool is_current;  /* the version that was recorded last is that of the buffer */
     bool is_divided;
@@ -226,6 +228,7 @@ static void reset(struct copy *copy, int64_t buffer_id)
     set_fresh(copy, false);
     set_versions(copy, 0);
     set_current(copy, false);
+    copy->looks = 0;
     copy->buffer_id = buffer_id;
     copy->position = NOWHERE;
     copy->is_divided = false;
@@ -260,10 +263,10 @@ static unsigned char *allocate(struct copy *copy, size_t size)
 }
 
 /* Whether large contents that nobody asked for are worth a copy. */
-static bool is_worth_copying(const struct copy *copy, const void *host, size_t size)
+static bool is_worth_copying(struct copy *copy, const void *host, size_t size)
 {
     return copy->versions == 0 && copied_index_bytes + size <= MAX_COPIED_INDEX_BYTES &&
-           holds_indices(host, size);
+           copy->looks++ < MAX_LOOKS && holds_indices(host, size);
 }
 
 static void copy_whole(struct copy *copy, const void *host, size_t size)
