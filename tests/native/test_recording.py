@@ -40,14 +40,14 @@ def test_threads_contexts_and_parts_of_devices_are_told_apart(record: Record) ->
     run = record("threads")
     spool = run.spool
     assert run.status == 0, run.stderr
-    assert len(spool.rows(LAUNCHES)) == 6 * 500
+    assert len(spool.rows(LAUNCHES)) == 6 * 500 + 1
     calls = spool.rows(CALLS)
     fills = calls[calls[:, CALLS.index("api")] == Api.clEnqueueFillBuffer]
     assert len(fills) == 2 * 500
-    assert len(spool.rows(STAMPS)) == 8 * 500
+    assert len(spool.rows(STAMPS)) == 8 * 500 + 1
     assert len(spool.rows(EDGES)) == 4 * 499
     launching = spool.rows(CIRCUMSTANCES)[:, CIRCUMSTANCES.index("thread_id")]
-    assert len(set(launching)) == 6
+    assert len(set(launching)) == 6 + 1
     threads = {thread.id for thread in spool.records(Thread)}
     assert set(launching) | set(calls[:, CALLS.index("thread_id")]) <= threads
     assert len(spool.records(Context)) == 9 + 2
@@ -193,6 +193,7 @@ def test_stamps_are_read_between_commands_of_an_exclusive_driver(
     name, *words = program
     command = [str(toolbox.program(name)), *words]
     usual = toolbox.record(tmp_path / "usual", command)
+    assert usual.status == 0, usual.stderr
     run = replace(toolbox, layer=layer).record(tmp_path / "parts", command)
     assert (run.status, run.stderr) == (0, usual.stderr)
     stamps, expected = run.spool.rows(STAMPS), usual.spool.rows(STAMPS)
@@ -200,3 +201,15 @@ def test_stamps_are_read_between_commands_of_an_exclusive_driver(
     has_stamps = stamps[:, 1] > 0
     assert (np.diff(stamps[has_stamps, 1:5], axis=1) >= 0).all()
     assert run.spool.is_complete
+
+
+@pytest.mark.parametrize("busy_ms", [0, 20, 50])
+def test_stamps_that_the_program_has_read_at_its_end_are_written(
+    toolbox: Toolbox, layers: BuiltLayers, tmp_path: Path, busy_ms: int
+) -> None:
+    """The reader sleeps meanwhile: nobody else writes them."""
+    asleep = ("-DEXCLUSIVE_DRIVER=true", "-DPOLITE_PERIOD_NS=(60 * NS_PER_S)")
+    layer = layers.find(toolbox.compiler, (*asleep, *toolbox.extra))
+    command = [str(toolbox.program("launches")), "300", "100", "0", str(busy_ms)]
+    spool = replace(toolbox, layer=layer).record(tmp_path / "parts", command).spool
+    assert len(np.unique(spool.rows(STAMPS)[:, 0])) == len(spool.rows(LAUNCHES)) == 301

@@ -104,6 +104,14 @@ MANY = {
         f"np.where(np.arange(COUNT) % 4, 1 << 30, {INDICES}).astype(np.int32)",
         1,
     ),
+    "one of three members": (
+        f"np.where(np.arange(COUNT) % 3 != 1, 1 << 30, {INDICES}).astype(np.int32)",
+        1,
+    ),
+    "two of six members, 1.5 MiB": (
+        "np.where(np.arange(6 * COUNT) % 6 > 1, 1 << 30, np.arange(6 * COUNT) + 1).astype(np.int32)",
+        1,
+    ),
     "one of eight members": (
         f"np.where(np.arange(COUNT) % 8, 1 << 30, {INDICES}).astype(np.int32)",
         None,

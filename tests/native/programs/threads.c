@@ -75,6 +75,9 @@ int main(void)
     /* PoCL 3.0 sometimes dies when several threads make contexts at once. */
     for (int i = 0; i < THREADS; i++)
         worlds[i] = make_world(i & 1); /* every second queue is out of order */
+    /* It sometimes dies, too, when two threads use a buffer for the first time at once. */
+    launch(&shared, 16);
+    CHECK(CL(clFinish)(shared.queue));
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL,
                        i < 2   ? launch_shared

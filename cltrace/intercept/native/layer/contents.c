@@ -271,6 +271,8 @@ static bool is_worth_copying(struct copy *copy, const void *host, size_t size)
 
 static void copy_whole(struct copy *copy, const void *host, size_t size)
 {
+    if (copy->is_divided || copy->buffer_id == 0)
+        return;
     if (is_unasked(size)) {
         if (!is_worth_copying(copy, host, size)) {
             forget(copy);
@@ -279,8 +281,6 @@ static void copy_whole(struct copy *copy, const void *host, size_t size)
         copied_index_bytes += size;
     }
     const bool is_same = copy->bytes != NULL && copy->size == size && memcmp(copy->bytes, host, size) == 0;
-    if (copy->is_divided || copy->buffer_id == 0)
-        return;
     if (!is_same) {
         if (copy->is_fresh)
             end_version(copy); /* what is overwritten was never recorded */
