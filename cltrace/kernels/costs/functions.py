@@ -79,13 +79,6 @@ RECIPES: Final[Mapping[str, Recipe]] = {
     "native_tan": Recipe(3, 0, 3),
 }
 """Recipes of functions, but for those of numbers of 64 bits. A vector's elements have one each."""
-DOUBLE_RECIPES: Final[Mapping[str, Recipe]] = {
-    "pow": Recipe(140, 32, 6, 130),
-    "powr": Recipe(140, 32, 6, 130),
-    "rsqrt": Recipe(12, 1, 1, 6),
-    LITERAL_POWER: Recipe(0, 1, 0, 3),
-}
-"""Recipes of functions of `double`."""
 BESIDE: Final[Mapping[str, Recipe]] = {
     **dict.fromkeys(("sqrt", "rsqrt", "native_rsqrt"), Recipe(2, 1)),
     "exp2": Recipe(2, 1),

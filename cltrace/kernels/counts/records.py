@@ -177,7 +177,9 @@ class SharedSectors:
     `window_sectors` is the number of sectors that the shared cache fetches: at least the distinct
     ones, and more if sectors are evicted before they are touched again. `returns` is how often the
     work-groups of a wave come back to a sector that they read, where those that read it at the same
-    access count once.
+    access count once. `reads_together` is the number of sites that read a sector in flight together, on
+    average, and `paired_share` the share of the sectors that are read together with the other half of
+    their 64 B. Both are of requests that touch many lines: of members of structures at random places.
     """
 
     memory: str
@@ -188,6 +190,8 @@ class SharedSectors:
     footprint: Footprint
     window_sectors: float
     returns: float = 1.0
+    reads_together: float = 1.0
+    paired_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,12 +130,12 @@ def _revisited_sectors(traffic: Traffic) -> float:
 def _resident_share(traffic: Traffic, demand: Demand) -> float:
     """Return the different sectors of a unit's resident work-groups, by the sum of those of each.
 
-    Work-groups that read their sectors several times run side by side, as the first to read one waits
-    for it; the counters of an H200 show hardly any sharing by others. Resident work-groups are drawn at
-    random from the launch, so those that touch a sector are missing among them with the probability of
-    a hypergeometric distribution.
+    Work-groups that read their sectors several times, at different accesses, run side by side, as the
+    first to read one waits for it; the counters of an H200 show hardly any sharing by others. Resident
+    work-groups are drawn at random from the launch, so those that touch a sector are missing among them
+    with the probability of a hypergeometric distribution.
     """
-    if traffic.sectors < _MIN_READS * traffic.group_sectors:
+    if traffic.sectors / traffic.reads_together < _MIN_READS * traffic.group_sectors:
         return 1.0
     groups, launch = float(max(demand.groups, 1)), max(traffic.launch_sectors, 1.0)
     resident = max(min(groups, demand.wave_groups) / demand.units, 1.0)

@@ -15,7 +15,7 @@ from cltrace.kernels.counts.records import (
     Pattern,
     SharedSectors,
 )
-from cltrace.kernels.demand.operations import ACCESS, Pipe, cost_names, pipe_of
+from cltrace.kernels.demand.operations import ACCESS, Pipe, cost_names, pipe_of, waited_names
 from cltrace.kernels.demand.private_traffic import in_private_memory, private_traffic
 from cltrace.kernels.demand.processor_work import ProcessorWork
 from cltrace.kernels.demand.reads import Reads, with_neighbours
@@ -231,7 +231,7 @@ def _work_names(row: FoldedCount, measured: Container[CostName]) -> tuple[CostNa
 def _waits(counts: KernelCounts, measured: Container[CostName], warps: float) -> Iterator[Wait]:
     totals: dict[CostName, float] = {}
     for row in counts.folded:
-        for name in cost_names(row, measured) if row.waits else ():
+        for name in waited_names(row, measured) if row.waits else ():
             totals[name] = totals.get(name, 0.0) + row.waits / warps
     for name, total in totals.items():
         yield Wait(name, total)

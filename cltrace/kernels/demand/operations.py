@@ -8,8 +8,8 @@ from typing import Final
 
 from cltrace.events.cost_names import CostName
 from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.costs.double_functions import DOUBLE_RECIPES
 from cltrace.kernels.costs.functions import (
-    DOUBLE_RECIPES,
     NARROW_SATURATION,
     RECIPES,
     SATURATING,
@@ -108,6 +108,8 @@ _FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     },
 }  # fmt: skip
 """Functions that are not measured, by those that they are made of, or that cost as much."""
+_FUNCTIONS_OF_DOUBLE: Final[Mapping[str, tuple[str, ...]]] = {"cos": ("sin",)}
+"""The same of functions of `double`, where these differ."""
 _SPECIAL_PIPE: Final = frozenset(
     {"sqrt", "rsqrt", "exp", "exp2", "divide", "native_sin", "native_exp", "native_rsqrt"}
 )
@@ -163,6 +165,17 @@ def cost_names(row: FoldedCount, measured: Container[CostName]) -> tuple[CostNam
     return tuple(candidate for name in names for candidate in _first_measured(name, measured))
 
 
+def waited_names(row: FoldedCount, measured: Container[CostName]) -> tuple[CostName, ...]:
+    """Return the names of what an operation is waited for.
+
+    Constants of 64 bits are at hand before a function of `double` needs them.
+    """
+    names = cost_names(row, measured)
+    if row.type == "double" and LOGIC in measured and _recipe(row) is not None:
+        return tuple(name for name in names if name != _SLOT)
+    return names
+
+
 def _gpu_names(row: FoldedCount) -> tuple[CostName, ...] | None:
     """Return the names of the costs of the instructions that a GPU has for an operation.
 
@@ -216,7 +229,10 @@ def _own_names(row: FoldedCount) -> tuple[CostName, ...]:
     if row.cost is CostClass.SPECIAL:
         kind = "double" if row.type == "double" else "float"
         function = row.function.removeprefix("half_").removeprefix("llvm.")
-        return tuple(CostName(kind, part) for part in _FUNCTIONS.get(function, (function,)))
+        parts = _FUNCTIONS_OF_DOUBLE.get(function) if kind == "double" else None
+        return tuple(
+            CostName(kind, part) for part in parts or _FUNCTIONS.get(function, (function,))
+        )
     is_sum = row.cost is CostClass.FLOAT_MULTIPLY_ADD and row.function == SUM
     name = _ARITHMETIC.get(CostClass.FLOAT_ADD if is_sum else row.cost)
     if name is None:

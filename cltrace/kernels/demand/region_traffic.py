@@ -14,6 +14,8 @@ _READ_BYTES: Final = 64
 """Smallest transfer of memory for a read."""
 _FAR_BYTES: Final = 1024
 """Distance of neighbouring lanes from which accesses cost as much as at random places."""
+_ALONE_ACCESSES: Final = 1.2
+"""Accesses per sector up to which lanes hardly share any."""
 _FILLED_BYTES: Final = 128
 """Smallest transfer of memory for a partly written sector, which has to be read first."""
 
@@ -51,6 +53,8 @@ def region_traffic(region: SharedSectors, counts: KernelCounts, waves: float) ->
         jumping_share=_jumping_share(sites),
         lattice_bytes=_lattice_bytes(sites),
         returns=region.returns,
+        reads_together=region.reads_together,
+        paired_share=region.paired_share,
         wave_sectors=footprint.wave_sectors,
         contention=max((site.contention for site in sites), default=1.0),
         accesses=sum(site.accesses.value for site in sites),
@@ -165,7 +169,13 @@ def lonely_sectors(site: AccessSite) -> float:
 
 def _is_scattered(site: AccessSite) -> bool:
     is_far = site.stride_bytes is not None and abs(site.stride_bytes) >= _FAR_BYTES
-    return site.pattern is Pattern.SCATTERED or is_far
+    return site.pattern is Pattern.SCATTERED or is_far or _are_alone(site)
+
+
+def _are_alone(site: AccessSite) -> bool:
+    """Return True for lanes at unequal distances that each read sectors of their own: wide elements."""
+    is_apart = site.accesses.value <= _ALONE_ACCESSES * site.sectors.value
+    return site.pattern is Pattern.RUNS and is_apart
 
 
 def _moved_bytes(

@@ -19,7 +19,9 @@ class Traffic:
     group have in common.
     `passing_lines` are those that a warp touches from one access to the next, `reads_per_wait` the reads
     that it makes before it waits for them.
-    `returns` is how often the work-groups of a wave come back to a sector, at different accesses.
+    `returns` is how often the work-groups of a wave come back to a sector, at different accesses;
+    `reads_together` the reads of a sector that are in flight together, `paired_share` the share of the
+    sectors at random places that are read together with their neighbour in memory's granule.
     `moving_share` is the share of the requests that touch other sectors than the warp's request before,
     `fresh_shares` the shares of the sectors that the group has not touched at its last requests there,
     by `FRESH_DISTANCES`.
@@ -56,6 +58,8 @@ class Traffic:
     fetched_bytes: float = 0.0
     passing_lines: float = 0.0
     returns: float = 1.0
+    reads_together: float = 1.0
+    paired_share: float = 0.0
     wave_sectors: float = 0.0
     first_sectors: float = 0.0
     arriving_sectors: float = 0.0

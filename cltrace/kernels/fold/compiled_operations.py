@@ -6,7 +6,7 @@ from typing import Final
 
 from cltrace.kernels.builtins.mangling import base_name, demangle
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.functions import RECIPES
+from cltrace.kernels.costs.double_functions import has_recipe
 from cltrace.kernels.costs.operation import (
     LITERAL_POWER,
     OF_INTS,
@@ -125,7 +125,10 @@ class CompiledOperations:
             return operation
         if self._contraction.is_literal_power(item):
             return replace(operation, function=LITERAL_POWER)
-        return approximated(operation, item)
+        if operation.type != "double":
+            return approximated(operation, item)
+        function = _with_recipe(operation, item)
+        return whole_vector(function, item) or function
 
     def _compiled(
         self, operation: Operation, count: int, item: Instruction | Terminator
@@ -154,11 +157,17 @@ class CompiledOperations:
             return replace(operation, function=function)
         if (approximate := approximated(operation, item)) != operation:
             return approximate
-        if isinstance(item, Call) and (name := base_name(demangle(item.callee))) in RECIPES:
-            return replace(operation, function=name)
+        if (known := _with_recipe(operation, item)) != operation:
+            return known
         if isinstance(item, Binary) and item.operator in {"shl", "add"}:
             return self._fused.shifted(operation, item)
         return self._contraction.contracted(operation, item)
+
+
+def _with_recipe(operation: Operation, item: Instruction | Terminator) -> Operation:
+    """Return an operation with the name of its function, if the instructions of that are known."""
+    name = base_name(demangle(item.callee)) if isinstance(item, Call) else ""
+    return replace(operation, function=name) if has_recipe(name, operation.type) else operation
 
 
 def _divisions(

@@ -138,10 +138,10 @@ class Contraction:
         return isinstance(item, Binary) and item.operator == "fdiv" and item.left in self.ones
 
     def is_literal_power(self, item: Instruction | Terminator) -> bool:
-        """Return True for a power whose exponent is a small integer constant."""
+        """Return True for a power of a `float` whose exponent is a small integer constant."""
         if not isinstance(item, Call) or base_name(demangle(item.callee)) != "pown":
             return False
-        return item.arguments[1] in self.small_integers
+        return element_of(item.type) == _SINGLE and item.arguments[1] in self.small_integers
 
     def is_scaling(self, item: Instruction | Terminator) -> bool:
         """Return True for a quotient by a literal."""
