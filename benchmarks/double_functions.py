@@ -1,4 +1,4 @@
-"""What functions of `double` take: in loops of one chain, of four, and of work-items nearly alone.
+"""Times of functions of `double`: in loops of one chain, of four, and of work-items nearly alone.
 
     python benchmarks/double_functions.py --platform NVIDIA --json FILE
 

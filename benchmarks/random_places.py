@@ -1,4 +1,4 @@
-"""What reads at random places take, by what is read and how much memory the places lie in.
+"""Times of reads at random places, by what is read and how much memory the places lie in.
 
 python benchmarks/random_places.py --platform NVIDIA --json FILE
 """
@@ -24,7 +24,7 @@ _ROUNDS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class RandomRead:
-    """What a trip of a loop reads at a random place: elements of `element_bytes`, in `trips` trips."""
+    """A read at a random place in each trip of a loop: elements of `element_bytes`, in `trips` trips."""
 
     element: str
     element_bytes: int

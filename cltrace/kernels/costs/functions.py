@@ -36,7 +36,17 @@ def of_vector(function: str, elements: int) -> str:
     return f"{function} of {elements}"
 
 
+def of_shuffle(elements: int) -> str:
+    """Return the function of a shuffle of so many elements by a mask that the compiler does not know."""
+    return f"shuffle of {elements}"
+
+
 RECIPES: Final[Mapping[str, Recipe]] = {
+    of_shuffle(2): Recipe(0, 2),
+    of_shuffle(4): Recipe(0, 4),
+    of_shuffle(8): Recipe(0, 8),
+    of_shuffle(16): Recipe(0, 14),
+    of_shuffle(32): Recipe(0, 26),
     **dict.fromkeys(("popcount", "llvm.ctpop", "clz", "llvm.ctlz"), Recipe(0, 0, 1)),
     **dict.fromkeys(("ctz", "llvm.cttz"), Recipe(0, 1, 1)),
     **dict.fromkeys(SATURATING, Recipe(2, 6)),

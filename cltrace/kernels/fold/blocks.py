@@ -32,7 +32,7 @@ from cltrace.kernels.fold.loop_evolution import (
 )
 from cltrace.kernels.fold.memory_order import MemoryOrder
 from cltrace.kernels.fold.predicated_blocks import blocks_in_line, find_predicated_groups
-from cltrace.kernels.fold.private_memory import find_private_memory_sites
+from cltrace.kernels.fold.private_memory import PrivateVariables, find_private_variables
 from cltrace.kernels.fold.repeated_reads import find_repeated_reads
 from cltrace.kernels.fold.shared_atomics import find_shared_atomics, find_summable_atomics
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
@@ -53,10 +53,10 @@ def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
     """Return a kernel as the compiler of a machine leaves it."""
     loops = find_unrolled_loops(kernel, machine)
     values = Definitions.of(kernel)
-    private, shared, literals = frozenset[int](), frozenset[int](), LiteralReads()
+    private, shared, literals = PrivateVariables(), frozenset[int](), LiteralReads()
     copies: Mapping[int, int] = {}
     if not machine.has_item_loops:
-        private = find_private_memory_sites(kernel, loops)
+        private = find_private_variables(kernel, loops)
         shared = find_shared_atomics(kernel)
         literals = find_literal_reads(kernel, values, loops)
         repeated = find_repeated_reads(kernel, loops)
@@ -66,7 +66,7 @@ def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
     blocks, atomics = folding.blocks(), find_summable_atomics(kernel)
     return FoldedKernel(
         blocks=blocks,
-        private_memory=private,
+        private_memory=private.memory,
         shared_atomics=shared,
         summable_atomics=atomics,
         literal_sites=literals.sites,
@@ -82,17 +82,19 @@ class _Folding:
         values: Definitions,
         machine: Machine,
         loops: Mapping[int, UnrolledLoop],
-        private_memory: frozenset[int],
+        private: PrivateVariables,
         literals: frozenset[int],
     ) -> None:
         self._kernel = kernel
         self._function = kernel.function
         self._has_item_loops = machine.has_item_loops
         self._calls_functions = machine.item_loops is ItemLoops.LOOPS
-        self._compiled = CompiledOperations(kernel, values, machine, loops, literals)
+        self._compiled = CompiledOperations(
+            kernel, values, machine, loops, literals, private.selections
+        )
         self._loops = loops
         self.controls: Final = LoopControls(is_cpu=machine.has_item_loops)
-        self._order = MemoryOrder(kernel, private_memory)
+        self._order = MemoryOrder(kernel, private.memory)
         self._shared_rounds, self._in_line = _blocks_together(kernel, machine, loops, self._order)
 
     def blocks(self) -> Mapping[int, FoldedBlock]:

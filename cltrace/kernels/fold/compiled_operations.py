@@ -22,7 +22,7 @@ from cltrace.kernels.fold.conversions import conversion_function
 from cltrace.kernels.fold.definitions import Definitions
 from cltrace.kernels.fold.divisions import Divisions
 from cltrace.kernels.fold.fused_pairs import FusedPairs
-from cltrace.kernels.fold.geometric_functions import whole_vector
+from cltrace.kernels.fold.geometric_functions import shuffled, whole_vector
 from cltrace.kernels.fold.instruction_operations import named_operations
 from cltrace.kernels.fold.loop_evolution import (
     find_counter_values,
@@ -44,7 +44,7 @@ from cltrace.kernels.ir.instructions import (
     Store,
     Terminator,
 )
-from cltrace.kernels.ir.types import PRIVATE
+from cltrace.kernels.ir.types import PRIVATE, element_of, type_name
 from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.machine import ItemLoops, Machine
 
@@ -55,7 +55,8 @@ _FREE_CONVERSIONS: Final = frozenset({"trunc", "zext", "sext"})
 class CompiledOperations:
     """The operations that the compiler of a machine leaves of the instructions of a kernel.
 
-    `loops` are the unrolled ones, `literals` the slots of what it knows or computes elsewhere.
+    `loops` are the unrolled ones, `literals` the slots of what it knows or computes elsewhere,
+    `selections` the selections that accesses to registers take, by pointer.
     """
 
     def __init__(
@@ -65,8 +66,10 @@ class CompiledOperations:
         machine: Machine,
         loops: Mapping[int, UnrolledLoop],
         literals: frozenset[int],
+        selections: Mapping[int, int],
     ) -> None:
         self._defined = values.defined
+        self._selections = selections
         self.divisions: Final = _divisions(kernel, machine, loops)
         self._indices = find_index_values(kernel.function, kernel.graph)
         self._has_item_loops = machine.has_item_loops
@@ -92,6 +95,9 @@ class CompiledOperations:
 
         `divisions` are those of the kernel by default.
         """
+        if isinstance(item, Load | Store) and item.pointer in self._selections:
+            yield _selection(item), self._selections[item.pointer]
+            return
         for operation, count in named_operations(item, divisions or self.divisions):
             yield self._compiled(operation, count, item)
 
@@ -159,9 +165,15 @@ class CompiledOperations:
             return approximate
         if (known := _with_recipe(operation, item)) != operation:
             return known
+        if (element := shuffled(operation, item, self._contraction.constants)) is not None:
+            return element
         if isinstance(item, Binary) and item.operator in {"shl", "add"}:
             return self._fused.shifted(operation, item)
         return self._contraction.contracted(operation, item)
+
+
+def _selection(access: Load | Store) -> Operation:
+    return Operation(type_name(element_of(access.type)), CostClass.SELECT, "")
 
 
 def _with_recipe(operation: Operation, item: Instruction | Terminator) -> Operation:

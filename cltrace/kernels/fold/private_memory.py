@@ -5,15 +5,18 @@ the counters of loops that it unrolls wholly, or a place that comes back with ea
 (`last[k % 4]` where four trips are unrolled). Setting it to zeros and copying it to another memory as a
 whole are accesses of its registers, and so are results that a built-in function writes through a pointer.
 What it reads of a table, an array of constants that nothing else writes, it knows as well.
+Small variables are in registers wherever they are accessed (`selected_places`).
 A variable whose address is used otherwise is in memory, with all its accesses. So counts one that a copy
 of memory fills as a whole: a GPU's compiler reads it element by element, with a request for each.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.known_values import FILLS, KnownValues
+from cltrace.kernels.fold.selected_places import keeps_in_registers, selections
 from cltrace.kernels.fold.unrolling import UnrolledLoop
 from cltrace.kernels.ir.instructions import (
     Allocate,
@@ -32,13 +35,25 @@ _MAX_REGISTER_BYTES: Final = 255 * 4
 _TO_NUMBERS: Final = frozenset({"ptrtoint", "ptrtoaddr"})
 
 
-def find_private_memory_sites(
+@dataclass(frozen=True, slots=True)
+class PrivateVariables:
+    """The private variables of a kernel, by where a GPU's compiler keeps them.
+
+    `memory` are the numbers of the sites that access them in memory, `selections` the numbers of
+    selections of accesses to registers at places that are not known, by pointer.
+    """
+
+    memory: frozenset[int] = frozenset()
+    selections: Mapping[int, int] = field(default_factory=dict)
+
+
+def find_private_variables(
     kernel: PreparedKernel, unrolled: Mapping[int, UnrolledLoop]
-) -> frozenset[int]:
-    """Return the numbers of the sites that access private variables in memory."""
+) -> PrivateVariables:
+    """Return where the private variables of a kernel are."""
     if not kernel.private:
-        return frozenset()
-    return _PrivateMemory(kernel, unrolled).sites()
+        return PrivateVariables()
+    return _PrivateMemory(kernel, unrolled).found()
 
 
 class _PrivateMemory:
@@ -48,32 +63,53 @@ class _PrivateMemory:
         self._variables = values.variables()
         self._unknown = values.unknown(unrolled)
 
-    def sites(self) -> frozenset[int]:
-        in_memory = {slot for item in self._instructions() for slot in self._kept_by(item)}
-        in_memory |= {
-            item.result
-            for item in self._instructions()
-            if isinstance(item, Allocate)
-            and item.count * size_bytes(item.type) > _MAX_REGISTER_BYTES
+    def found(self) -> PrivateVariables:
+        allocated = {
+            item.result: item for item in self._instructions() if isinstance(item, Allocate)
         }
-        return frozenset(
+        in_memory = {slot for item in self._instructions() for slot in self._kept_by(item)}
+        at_unknown: dict[int, list[Instruction]] = {}
+        for item in self._instructions():
+            for slot in self._at_unknown_place(item):
+                at_unknown.setdefault(slot, []).append(item)
+        selected = {
+            slot: allocated[slot]
+            for slot, accesses in at_unknown.items()
+            if slot not in in_memory and keeps_in_registers(allocated[slot], accesses)
+        }
+        in_memory |= at_unknown.keys() - selected.keys()
+        in_memory |= {
+            slot
+            for slot, item in allocated.items()
+            if item.count * size_bytes(item.type) > _MAX_REGISTER_BYTES
+        }
+        sites = frozenset(
             site.number
             for site in self._kernel.sites
             if not in_memory.isdisjoint(self._variables.get(site.pointer, ()))
         )
+        unknown = {
+            slot: self._variables.get(slot, frozenset())
+            for slot in self._variables.keys() & self._unknown
+        }
+        return PrivateVariables(sites, selections(unknown, selected))
 
     def _instructions(self) -> Iterator[Instruction]:
         for number in self._kernel.graph.order:
             yield from self._kernel.function.blocks[number].instructions
 
+    def _at_unknown_place(self, item: Instruction) -> Iterator[int]:
+        """Yield the variables that an instruction accesses at a place that is not known."""
+        if isinstance(item, Load | Store | Touch):
+            is_private = item.space == PRIVATE
+            if is_private and item.pointer in self._unknown:
+                yield from self._variables.get(item.pointer, ())
+
     def _kept_by(self, item: Instruction) -> Iterator[int]:
         """Yield the variables that an instruction keeps in memory."""
         match item:
-            case Load() | Store() | Touch():
-                if item.space == PRIVATE and item.pointer in self._unknown:
-                    yield from self._variables.get(item.pointer, ())
-                if isinstance(item, Store):
-                    yield from self._variables.get(item.value, ())
+            case Store():
+                yield from self._variables.get(item.value, ())
             case Convert() if item.operator in _TO_NUMBERS:
                 yield from self._variables.get(item.operand, ())
             case Call() if not item.callee.startswith("llvm.lifetime"):

@@ -1,0 +1,95 @@
+"""Small private arrays and shuffles at places that are not known, against an H200."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.selected_places import (
+    BODIES,
+    FEW_TRIPS,
+    GROUP_ITEMS,
+    ITEMS,
+    MANY_TRIPS,
+    source,
+)
+from cltrace.events.workloads import BufferInput, Workload
+from cltrace.kernels import KernelCounts
+from cltrace.kernels.costs.classes import CostClass
+from cltrace.kernels.counts.workloads import WorkloadCounter
+from cltrace.predict.models.overlap.model import OVERLAP
+from cltrace.profile import load_profile
+
+H200 = load_profile("nvidia-h200")
+MEASURED_NS: Mapping[str, float] = json.loads(
+    (Path(__file__).parents[1] / "data" / "h200-selected-places.json").read_text(encoding="utf-8")
+)["ns"]
+
+
+@cache
+def counts_of(text: str, trips: int) -> KernelCounts:
+    inputs = (BufferInput(4 * ITEMS + 64), BufferInput(4 * ITEMS), np.int32(trips))
+    work = Workload(text, "f", (ITEMS,), (GROUP_ITEMS,), inputs, "")
+    return WorkloadCounter(H200.device).count(work)
+
+
+def predicted_ns(name: str, trips: int) -> float:
+    return OVERLAP.for_device(H200).predict(counts_of(source(name), trips)).duration_ns
+
+
+@cache
+def quotient(name: str) -> float:
+    """Return the predicted duration of a trip by the measured one."""
+    trips_ns = predicted_ns(name, MANY_TRIPS) - predicted_ns(name, FEW_TRIPS)
+    return trips_ns / (MANY_TRIPS - FEW_TRIPS) / MEASURED_NS[name]
+
+
+def private_requests(name: str) -> float:
+    sites = counts_of(source(name), FEW_TRIPS).sites
+    return sum(
+        site.requests.value for site in sites if site.space == "private" and not site.is_register
+    )
+
+
+def test_bodies_take_about_as_long_as_measured() -> None:
+    distances = [float(np.exp(abs(np.log(quotient(name))))) for name in BODIES]
+    assert np.median(distances) < 1.2
+    assert max(distances) < 1.8
+
+
+@pytest.mark.parametrize("name", ["read of 8", "change of 5", "shuffle of 16"])
+def test_small_arrays_are_in_registers(name: str) -> None:
+    assert private_requests(name) == 0.0
+
+
+@pytest.mark.parametrize("name", ["read of 12", "change of 6"])
+def test_larger_arrays_are_in_memory(name: str) -> None:
+    assert private_requests(name) > 0.0
+
+
+def test_one_number_more_makes_a_change_much_slower() -> None:
+    assert MEASURED_NS["change of 6"] > 5.0 * MEASURED_NS["change of 5"]
+    for name in ("change of 5", "change of 6"):
+        assert quotient(name) == pytest.approx(1.0, abs=0.2)
+
+
+def selections(text: str) -> float:
+    rows = counts_of(text, FEW_TRIPS).folded
+    return sum(row.total for row in rows if row.cost is CostClass.SELECT)
+
+
+def test_a_shuffle_by_a_literal_selects_nothing() -> None:
+    unknown = source("shuffle of 4")
+    known = unknown.replace("shuffle(v, m)", "shuffle(v, (uint4)(3, 2, 1, 0))")
+    assert known != unknown
+    assert selections(known) == 0.0
+    assert selections(unknown) > 0.0
+
+
+def test_an_array_of_other_elements_is_in_memory() -> None:
+    text = source("change of 4").replace("float a[4]", "double a[4]").replace("1.0f; s", "1.0; s")
+    sites = counts_of(text, FEW_TRIPS).sites
+    assert any(site.space == "private" and not site.is_register for site in sites)
