@@ -55,9 +55,9 @@ class Demand:
     `units` are those of all `compute_units` that run a work-group, `wave_groups` the work-groups that are
     resident on all of them at a time. `requests`, `bank_cycles` and `lines` are those of accesses to
     caches and memory; bank cycles and lines exclude the first of each request. `texels` are the reads of
-    images by a GPU's own units, in passes of a warp. `local_cycles` are bank cycles of local memory. On a
-    CPU, a warp is a vector of work-items, `item_share` the share of executed instructions that single
-    ones have, and `processor` is what only a CPU does.
+    images by a GPU's own units, in passes of a warp, and `texel_requests` in requests. `local_cycles` are
+    bank cycles of local memory. On a CPU, a warp is a vector of work-items, `item_share` the share of
+    executed instructions that single ones have, and `processor` is what only a CPU does.
     """
 
     groups: int
@@ -74,6 +74,7 @@ class Demand:
     bank_cycles: float
     lines: float
     texels: float
+    texel_requests: float
     local_cycles: float
     local_requests: float
     reads: tuple[Reads, ...]
@@ -147,7 +148,7 @@ class Demand:
     @property
     def accesses(self) -> float:
         """Mean number of requests of a warp."""
-        return (self.requests + self.local_requests) / self.warps
+        return (self.requests + self.local_requests + self.texel_requests) / self.warps
 
     @property
     def rounds(self) -> float:
@@ -161,10 +162,9 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
     wave_groups = machine.wave_groups(_group_items(counts), counts.local_bytes)
     far = [site for site in counts.sites if _is_far(site, machine)]
     local = [site for site in counts.sites if site.space == "local" and not site.is_register]
+    imaged = [site for site in counts.sites if _reads_texels(site, machine)]
     own = tuple(private_traffic(counts))
-    regions = _regions_in_memory(counts)
-    waves = max(counts.groups / wave_groups, 1.0)
-    shared = tuple(region_traffic(region, counts, waves) for region in regions)
+    regions, shared = _shared_traffic(counts, wave_groups)
     sites = (*(region.sites for region in regions), *(positions for _, positions in own))
     warps = max(counts.warps, 1.0)
     reads = tuple(_reads(counts, sites, warps))
@@ -183,7 +183,8 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         requests=sum(_requests(site, machine) for site in far),
         bank_cycles=sum(max(site.bank_cycles.value - site.requests.value, 0.0) for site in far),
         lines=sum(max(site.lines.value - _requests(site, machine), 0.0) for site in far),
-        texels=sum(_texel_passes(site, machine) for site in counts.sites),
+        texels=sum(site.requests.value * site.texel_passes for site in imaged),
+        texel_requests=sum(site.requests.value for site in imaged),
         local_cycles=sum(site.bank_cycles.value / site.copies for site in local) + _spilled(counts),
         local_requests=sum(_requests(site, machine) / site.copies for site in local),
         reads=reads,
@@ -195,6 +196,14 @@ def demand_of(counts: KernelCounts, measured: Container[CostName]) -> Demand:
         imbalance=counts.imbalance,
         processor=ProcessorWork.of(counts),
     )
+
+
+def _shared_traffic(
+    counts: KernelCounts, wave_groups: int
+) -> tuple[Sequence[SharedSectors], tuple[Traffic, ...]]:
+    """Return the regions in memory, and the traffic of each."""
+    regions, waves = _regions_in_memory(counts), max(counts.groups / wave_groups, 1.0)
+    return regions, tuple(region_traffic(region, counts, waves) for region in regions)
 
 
 def _group_items(counts: KernelCounts) -> int:
@@ -271,12 +280,12 @@ def _reads(
 def _is_far(site: AccessSite, machine: Machine) -> bool:
     """Return True for an access of a near cache by plain loads and stores."""
     is_far = site.space in _OFF_UNIT or _is_kept(site, machine)
-    return is_far and not site.is_register and not _texel_passes(site, machine)
+    return is_far and not site.is_register and not _reads_texels(site, machine)
 
 
-def _texel_passes(site: AccessSite, machine: Machine) -> float:
-    """Return the passes of warps through a GPU's units for images."""
-    return 0.0 if machine.has_item_loops else site.requests.value * site.texel_passes
+def _reads_texels(site: AccessSite, machine: Machine) -> bool:
+    """Return True for reads by a GPU's units for images."""
+    return site.texel_passes > 0.0 and not machine.has_item_loops
 
 
 def _is_kept(site: AccessSite, machine: Machine) -> bool:

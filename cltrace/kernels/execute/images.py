@@ -168,8 +168,12 @@ def texel_passes(image: Image, axes: int, taps: int) -> float:
     """Return the passes through a GPU's unit for images that a read takes.
 
     A pass interpolates within a plane; a read without interpolation takes half as long. A volume takes
-    two planes. Channels of 32 bits pass one after the other.
+    two planes. Channels of 32 bits pass one after the other, but for those of a volume's texel that is
+    not interpolated: on an H200, reads of volumes of one and of four such channels took 4.1 and 4.4 ns a
+    warp and compute unit, of planes 2.1 and 8.0.
     """
+    if taps == 1 and axes == 3:
+        return 1.0
     plane = 0.5 if taps == 1 else 1.0
     planes = 2.0 if axes == 3 else 1.0
     return plane * planes * max(image.texel_bytes / _PASS_BYTES, 1.0)

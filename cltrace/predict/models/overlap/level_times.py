@@ -34,10 +34,16 @@ def near_time(kept: KeptParts, costs: Constants) -> float:
         demand.lines * costs["line"],
         missed * costs["line missed"] + written * costs["line written"],
     )
-    requests = demand.requests * costs["bank"]
-    if demand.texels:
-        requests += demand.texels * costs["texel"]
-    return (requests + further) * demand.busiest_share / demand.units
+    requests = (demand.requests * costs["bank"] + further) * demand.busiest_share / demand.units
+    return max(requests, kept.part(texel_time, costs))
+
+
+def texel_time(kept: KeptParts, costs: Constants) -> float:
+    """Return the time of the units that read images."""
+    demand = kept.demand
+    if not demand.texels:
+        return 0.0
+    return demand.texels * costs["texel"] * demand.busiest_share / demand.units
 
 
 def local_access_time(kept: KeptParts, costs: Constants) -> float:

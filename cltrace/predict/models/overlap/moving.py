@@ -10,6 +10,7 @@ from cltrace.predict.models.overlap.level_times import (
     near_time,
     shared_read_time,
     shared_time,
+    texel_time,
 )
 from cltrace.predict.models.overlap.parts import overlap
 
@@ -53,6 +54,12 @@ def local_share(kept: KeptParts, costs: Constants) -> float:
     demand = kept.demand
     barriers = min(demand.barriers / demand.warps / max(demand.accesses, 1.0), 1.0)
     return (kept.part(local_access_time, costs) / levels) ** 2 * (1.0 - barriers)
+
+
+def texel_share(kept: KeptParts, costs: Constants) -> float:
+    """Return how far units that read images limit the moving of data, from 0 to 1."""
+    levels = kept.part(levels_time, costs)
+    return (kept.part(texel_time, costs) / levels) ** 2 if levels else 0.0
 
 
 def _unit_time(kept: KeptParts, costs: Constants) -> float:

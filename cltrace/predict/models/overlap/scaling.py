@@ -47,6 +47,7 @@ def scale_demand(demand: Demand, factor: float, compute_units: int) -> Demand:
         bank_cycles=demand.bank_cycles * share,
         lines=demand.lines * share,
         texels=demand.texels * share,
+        texel_requests=demand.texel_requests * share,
         local_cycles=demand.local_cycles * share,
         local_requests=demand.local_requests * share,
         traffic=tuple(_scale_traffic(region, share) for region in demand.traffic),

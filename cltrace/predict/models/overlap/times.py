@@ -16,7 +16,7 @@ from cltrace.predict.models.overlap.level_times import (
     near_time,
     shared_time,
 )
-from cltrace.predict.models.overlap.moving import local_share, moving_time
+from cltrace.predict.models.overlap.moving import local_share, moving_time, texel_share
 from cltrace.predict.models.overlap.parts import Times, overlap
 from cltrace.predict.models.overlap.processor_times import processor_times
 from cltrace.predict.models.prediction import Cache
@@ -123,9 +123,13 @@ def _norm(overlapping: float, separation: float) -> float:
 
 
 def _body_norm(kept: KeptParts, costs: Constants) -> float:
-    """Return the exponent of computing and moving data: local memory serves warps as others compute."""
+    """Return the exponent of computing and moving data.
+
+    Local memory, and units that read images, serve warps as others compute.
+    """
     body, local = costs["p body"], costs["p local"]
-    return body + (local - body) * kept.part(local_share, costs)
+    served = max(kept.part(local_share, costs), kept.part(texel_share, costs))
+    return body + (local - body) * served
 
 
 def _local(kept: KeptParts, costs: Constants) -> float:
