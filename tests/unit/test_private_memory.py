@@ -89,9 +89,9 @@ def test_places_from_a_table_of_constants_are_known(table: str, is_register: boo
     source = f"""
     __constant int numbers[] = {{0, 4, 1, 5, 2, 6, 3, 7}};
     __kernel void k(__global int *data, int n) {{
-        int own[8], i = get_global_id(0);
-        for (int k = 0; k < 8; ++k) own[k] = data[i + k * n];
-        for (int k = 0; k < 8; ++k) own[k] = own[k] * n + own[(k + 1) & 7];
+        int own[16], i = get_global_id(0);
+        for (int k = 0; k < 16; ++k) own[k] = data[i + k * n];
+        for (int k = 0; k < 8; ++k) own[k] = own[k] * n + own[k + 8];
         {table}
         for (int k = 0; k < 8; ++k) data[i + k * n] = own[places[k] & 7];
     }}"""
@@ -257,12 +257,14 @@ __kernel void ring(__global float *data, int n) {
         (2, "n", "k & 1", True),
         (4, "n", "(k + 1) % 4", True),
         (8, "n", "k % 8", False),
-        (3, "n", "k % 3", False),
+        (3, "n", "k % 3", True),
         (16, "n", "k % 16", False),
         (8, "256", "k % 8", True),
-        (4, "n", "(k / 2) % 4", False),
-        (4, "n", "(k + n) % 4", False),
-        (4, "n", "(i + k) % 4", False),
+        (4, "n", "(k / 2) % 4", True),
+        (4, "n", "(i + k) % 4", True),
+        (8, "n", "(k / 2) % 8", False),
+        (8, "n", "(k + n) % 8", False),
+        (8, "n", "(i + k) % 8", False),
         (8, "n", "(2 * k) % 8", True),
         (300, "n", "0", False),
     ],
