@@ -1,9 +1,6 @@
 """Times of filters that read images along an axis, against an H200."""
 
-import json
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,14 +8,15 @@ import pytest
 from benchmarks.image_reads import SHAPES, ImageFilter, filters
 from cltrace.events.workloads import BufferInput, ImageInput, Workload
 from cltrace.kernels import KernelCounts
-from cltrace.kernels.counts.workloads import WorkloadCounter
-from cltrace.predict.models.overlap.model import OVERLAP
-from cltrace.profile import load_profile
+from tests.h200_times import (
+    counts_on_h200,
+    distance,
+    measured_ns,
+    near_cache_ns,
+    predicted_ns,
+)
 
-H200 = load_profile("nvidia-h200")
-MEASURED_NS: Mapping[str, float] = json.loads(
-    (Path(__file__).parents[1] / "data" / "h200-image-reads.json").read_text(encoding="utf-8")
-)["ns"]
+MEASURED_NS = measured_ns("image-reads")
 OF_FLOATS = tuple(each for each in filters() if "float" in each.texel)
 
 
@@ -29,18 +27,18 @@ def counts_of(each: ImageFilter) -> KernelCounts:
     image = ImageInput(width, height, sum(depth), 1 if each.texel == "a float" else 4)
     inputs = (image, BufferInput(4 * int(np.prod(shape))), np.int32(each.radius))
     work = Workload(each.source, "f", shape, each.group, inputs, "")
-    return WorkloadCounter(H200.device).count(work)
+    return counts_on_h200(work)
 
 
 @cache
 def quotient(each: ImageFilter) -> float:
     """Return the predicted duration by the measured one."""
-    return OVERLAP.for_device(H200).predict(counts_of(each)).duration_ns / MEASURED_NS[each.name]
+    return float(predicted_ns(counts_of(each)) / MEASURED_NS[each.name])
 
 
 def distances(image: str) -> list[float]:
     own = [each for each in OF_FLOATS if each.image == image]
-    return [float(np.exp(abs(np.log(quotient(each))))) for each in own]
+    return [distance(quotient(each)) for each in own]
 
 
 @pytest.mark.parametrize(("image", "largest"), [("plane", 1.45), ("volume", 2.2)])
@@ -69,7 +67,6 @@ def test_wide_texels_take_longer_in_a_plane_and_not_in_a_volume() -> None:
 
 def test_other_warps_read_texels_while_one_waits() -> None:
     of_floats = [each for each in OF_FLOATS if each.texel == "a float" and each.radius == 12]
-    limits = [OVERLAP.for_device(H200).predict(counts_of(each)) for each in of_floats]
-    for each, prediction in zip(of_floats, limits, strict=True):
-        reads = next(part.time_ns for part in prediction.parts if part.name == "L1")
-        assert prediction.duration_ns < 1.25 * reads, each.name
+    for each in of_floats:
+        counts = counts_of(each)
+        assert predicted_ns(counts) < 1.25 * near_cache_ns(counts), each.name

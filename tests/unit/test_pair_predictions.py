@@ -24,6 +24,6 @@ def test_each_board_is_predicted_as_well_as_one_alone(tmp_path: Path) -> None:
             next(score for score in summarise_errors(evaluate(own)) if score.name == "overlap")
             for evaluate in (evaluate_kernels, evaluate_launches)
         )
-        # Both boards at once: 6.3 % by kernel.
-        assert kernels.mape == pytest.approx(0.063, abs=0.01)
-        assert launches.mape == pytest.approx(0.09, abs=0.015)
+        # Both boards at once: 6.3 and 5.9 % by kernel, 8.7 and 8.6 % by launch.
+        assert kernels.mape == pytest.approx(0.061, abs=0.01)
+        assert launches.mape == pytest.approx(0.0865, abs=0.01)

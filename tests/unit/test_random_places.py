@@ -1,9 +1,6 @@
 """Times of reads at random places, against an H200."""
 
-import json
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,14 +16,9 @@ from benchmarks.random_places import (
 )
 from cltrace.events.workloads import BufferInput, Workload
 from cltrace.kernels import KernelCounts
-from cltrace.kernels.counts.workloads import WorkloadCounter
-from cltrace.predict.models.overlap.model import OVERLAP
-from cltrace.profile import load_profile
+from tests.h200_times import counts_on_h200, distance, measured_ns, predicted_ns
 
-H200 = load_profile("nvidia-h200")
-MEASURED_NS: Mapping[str, Mapping[str, float]] = json.loads(
-    (Path(__file__).parents[1] / "data" / "h200-random-places.json").read_text(encoding="utf-8")
-)["ns"]
+MEASURED_NS = measured_ns("random-places")
 
 
 @cache
@@ -34,18 +26,17 @@ def counts_of(name: str, size_mib: int) -> KernelCounts:
     memory, number = BufferInput(MEMORY_BYTES), np.uint32(elements(name, size_mib))
     inputs = (memory, BufferInput(4 * ITEMS), number)
     work = Workload(source(name), "f", (ITEMS,), (GROUP_ITEMS,), inputs, "")
-    return WorkloadCounter(H200.device).count(work)
+    return counts_on_h200(work)
 
 
 @cache
 def quotient(name: str, size_mib: int) -> float:
     """Return the predicted duration by the measured one."""
-    predicted = OVERLAP.for_device(H200).predict(counts_of(name, size_mib))
-    return predicted.duration_ns / MEASURED_NS[name][str(size_mib)]
+    return float(predicted_ns(counts_of(name, size_mib)) / MEASURED_NS[name][str(size_mib)])
 
 
 def distances(name: str) -> list[float]:
-    return [float(np.exp(abs(np.log(quotient(name, size_mib))))) for size_mib in SIZES_MIB]
+    return [distance(quotient(name, size_mib)) for size_mib in SIZES_MIB]
 
 
 @pytest.mark.parametrize("name", READS)

@@ -1,23 +1,15 @@
 """Times of few warps that read in unrolled loops, against an H200."""
 
-import json
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.reads_in_flight import BODIES, COLUMNS, COPIES, GROUP_ITEMS, ROWS, source
 from cltrace.events.workloads import BufferInput, Workload
-from cltrace.kernels.counts.workloads import WorkloadCounter
-from cltrace.predict.models.overlap.model import OVERLAP
-from cltrace.profile import load_profile
+from tests.h200_times import counts_on_h200, measured_ns, predicted_ns
 
-H200 = load_profile("nvidia-h200")
-MEASURED_NS: Mapping[str, Mapping[str, float]] = json.loads(
-    (Path(__file__).parents[1] / "data" / "h200-reads-in-flight.json").read_text(encoding="utf-8")
-)["ns"]
+MEASURED_NS = measured_ns("reads-in-flight")
 
 
 @cache
@@ -27,8 +19,7 @@ def quotient(name: str, copies: int) -> float:
     sizes = np.int32(ROWS), np.int32(COLUMNS), np.float32(0.5)
     inputs = (matrix, vector, out, *sizes)
     work = Workload(source(name, copies), "f", (ROWS,), (GROUP_ITEMS,), inputs, "")
-    counts = WorkloadCounter(H200.device).count(work)
-    return OVERLAP.for_device(H200).predict(counts).duration_ns / MEASURED_NS[name][str(copies)]
+    return float(predicted_ns(counts_on_h200(work)) / MEASURED_NS[name][str(copies)])
 
 
 @pytest.mark.parametrize("name", BODIES)

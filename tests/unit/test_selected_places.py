@@ -1,9 +1,6 @@
 """Small private arrays and shuffles at places that are not known, against an H200."""
 
-import json
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,32 +16,27 @@ from benchmarks.selected_places import (
 from cltrace.events.workloads import BufferInput, Workload
 from cltrace.kernels import KernelCounts
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.counts.workloads import WorkloadCounter
-from cltrace.predict.models.overlap.model import OVERLAP
-from cltrace.profile import load_profile
+from tests.h200_times import counts_on_h200, distance, measured_ns, predicted_ns
 
-H200 = load_profile("nvidia-h200")
-MEASURED_NS: Mapping[str, float] = json.loads(
-    (Path(__file__).parents[1] / "data" / "h200-selected-places.json").read_text(encoding="utf-8")
-)["ns"]
+MEASURED_NS = measured_ns("selected-places")
 
 
 @cache
 def counts_of(text: str, trips: int) -> KernelCounts:
     inputs = (BufferInput(4 * ITEMS + 64), BufferInput(4 * ITEMS), np.int32(trips))
     work = Workload(text, "f", (ITEMS,), (GROUP_ITEMS,), inputs, "")
-    return WorkloadCounter(H200.device).count(work)
+    return counts_on_h200(work)
 
 
-def predicted_ns(name: str, trips: int) -> float:
-    return OVERLAP.for_device(H200).predict(counts_of(source(name), trips)).duration_ns
+def loop_ns(name: str, trips: int) -> float:
+    return predicted_ns(counts_of(source(name), trips))
 
 
 @cache
 def quotient(name: str) -> float:
     """Return the predicted duration of a trip by the measured one."""
-    trips_ns = predicted_ns(name, MANY_TRIPS) - predicted_ns(name, FEW_TRIPS)
-    return trips_ns / (MANY_TRIPS - FEW_TRIPS) / MEASURED_NS[name]
+    trips_ns = loop_ns(name, MANY_TRIPS) - loop_ns(name, FEW_TRIPS)
+    return float(trips_ns / (MANY_TRIPS - FEW_TRIPS) / MEASURED_NS[name])
 
 
 def private_requests(name: str) -> float:
@@ -55,7 +47,7 @@ def private_requests(name: str) -> float:
 
 
 def test_bodies_take_about_as_long_as_measured() -> None:
-    distances = [float(np.exp(abs(np.log(quotient(name))))) for name in BODIES]
+    distances = [distance(quotient(name)) for name in BODIES]
     assert np.median(distances) < 1.2
     assert max(distances) < 1.8
 
@@ -93,3 +85,29 @@ def test_an_array_of_other_elements_is_in_memory() -> None:
     text = source("change of 4").replace("float a[4]", "double a[4]").replace("1.0f; s", "1.0; s")
     sites = counts_of(text, FEW_TRIPS).sites
     assert any(site.space == "private" and not site.is_register for site in sites)
+
+
+HISTOGRAM = """__kernel void f(__global const float *in, __global float *out, int n) {
+    int i = get_global_id(0), at = i;
+    float a[4] = {0, 0, 0, 0};
+    for (int k = 0; k < n; k++) { PLACE }
+    out[i] = a[0] + a[1] + a[2] + a[3];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("place", "is_register"),
+    [
+        ("a[(int)in[k * get_global_size(0) + i] & 3] += 1;", False),
+        ("a[at & 3] += 1; at += 5;", False),
+        ("a[(at ^ k) & 3] += 1;", True),
+    ],
+)
+def test_a_loop_whose_counter_only_counts_is_unrolled_once_more(
+    place: str, is_register: bool
+) -> None:
+    """A histogram of four by contents reads local memory 30 times in NVIDIA's assembly."""
+    sites = counts_of(HISTOGRAM.replace("PLACE", place), FEW_TRIPS).sites
+    own = [site for site in sites if site.space == "private"]
+    assert own
+    assert all(site.is_register for site in own) == is_register

@@ -3,7 +3,7 @@
 Read from a table, an array of constants that nothing writes, they are known as well.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
@@ -103,6 +103,17 @@ class KnownValues:
                 begins.append(phi.result)
         begins += users.keys() - defined
         return frozenset(reached_from(begins, users))
+
+    def computed_with(self, slots: Collection[int]) -> frozenset[int]:
+        """Return the values that a kernel computes with some, step by step: not what it reads at them."""
+        users: dict[int, list[int]] = {}
+        for item in self._instructions:
+            for operand in () if isinstance(item, Load) else operands_of(item):
+                users.setdefault(operand, []).append(result_of(item))
+        for _, phi in self._phis:
+            for _, source in phi.incoming:
+                users.setdefault(source, []).append(phi.result)
+        return frozenset(reached_from(slots, users))
 
     def _computed_from(self, item: Instruction) -> tuple[int, ...]:
         """Return the operands from which a compiler that knows them computes an instruction's result."""

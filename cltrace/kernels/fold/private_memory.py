@@ -16,7 +16,7 @@ from typing import Final
 
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.known_values import FILLS, KnownValues
-from cltrace.kernels.fold.selected_places import keeps_in_registers, selections
+from cltrace.kernels.fold.selected_places import counters, keeps_in_registers, selections
 from cltrace.kernels.fold.unrolling import UnrolledLoop
 from cltrace.kernels.ir.instructions import (
     Allocate,
@@ -59,9 +59,10 @@ def find_private_variables(
 class _PrivateMemory:
     def __init__(self, kernel: PreparedKernel, unrolled: Mapping[int, UnrolledLoop]) -> None:
         self._kernel = kernel
-        values = KnownValues(kernel)
-        self._variables = values.variables()
-        self._unknown = values.unknown(unrolled)
+        self._unrolled = unrolled
+        self._values = KnownValues(kernel)
+        self._variables = self._values.variables()
+        self._unknown = self._values.unknown(unrolled)
 
     def found(self) -> PrivateVariables:
         allocated = {
@@ -72,10 +73,11 @@ class _PrivateMemory:
         for item in self._instructions():
             for slot in self._at_unknown_place(item):
                 at_unknown.setdefault(slot, []).append(item)
+        not_selected = in_memory | self._in_many_copies() if at_unknown else in_memory
         selected = {
             slot: allocated[slot]
             for slot, accesses in at_unknown.items()
-            if slot not in in_memory and keeps_in_registers(allocated[slot], accesses)
+            if slot not in not_selected and keeps_in_registers(allocated[slot], accesses)
         }
         in_memory |= at_unknown.keys() - selected.keys()
         in_memory |= {
@@ -104,6 +106,24 @@ class _PrivateMemory:
             is_private = item.space == PRIVATE
             if is_private and item.pointer in self._unknown:
                 yield from self._variables.get(item.pointer, ())
+
+    def _in_many_copies(self) -> frozenset[int]:
+        """Return the variables with accesses at unknown places that no counter of their loop decides.
+
+        NVIDIA's assembler unrolls a loop again whose counter only counts, and keeps no variable of so
+        many accesses in registers. Loops that are not unrolled are taken for such.
+        """
+        graph, found = self._kernel.graph, set[int]()
+        for number in graph.order:
+            loop = graph.loop_of[number]
+            unrolled = self._unrolled.get(loop)
+            if loop < 0 or (unrolled is not None and unrolled.is_whole):
+                continue
+            decided = self._values.computed_with(counters(unrolled)) if unrolled else frozenset()
+            for item in self._kernel.function.blocks[number].instructions:
+                if isinstance(item, Load | Store) and item.pointer not in decided:
+                    found.update(self._at_unknown_place(item))
+        return frozenset(found)
 
     def _kept_by(self, item: Instruction) -> Iterator[int]:
         """Yield the variables that an instruction keeps in memory."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from cltrace.kernels.fold.unrolling import UnrolledLoop
 from cltrace.kernels.ir.instructions import Allocate, Instruction, Load, Store
 from cltrace.kernels.ir.types import size_bytes
 
@@ -28,7 +29,14 @@ def keeps_in_registers(variable: Allocate, accesses: Iterable[Instruction]) -> b
     return variable.count * size_bytes(variable.type) <= limit
 
 
-def number_of_selections(variable: Allocate) -> int:
+def counters(unrolled: UnrolledLoop) -> tuple[int, ...]:
+    """Return the values that the end of an unrolled loop depends on and its trips step."""
+    loop = unrolled.evolution.loop
+    compared = {loop.comparison.left, loop.comparison.right}
+    return tuple(phi for phi, following in loop.affine if compared & {phi, following})
+
+
+def _number_of_selections(variable: Allocate) -> int:
     """Return the selections, with tests of the place, of an access to a variable in registers."""
     return variable.count * size_bytes(variable.type) // _WORD_BYTES + 1
 
@@ -41,7 +49,7 @@ def selections(
     `variables` are those that pointers may point into, `kept` those whose places are selected.
     """
     return {
-        pointer: max(number_of_selections(kept[slot]) for slot in slots)
+        pointer: max(_number_of_selections(kept[slot]) for slot in slots)
         for pointer, slots in variables.items()
         if slots and all(slot in kept for slot in slots)
     }

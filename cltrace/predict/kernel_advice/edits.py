@@ -40,6 +40,8 @@ def _region(
         footprint=_scaled(region.footprint, share),
         window_sectors=max(window, min(before * share, sectors)),
         returns=max(region.returns * sectors / max(region.sectors, 1e-9), 1.0),
+        reads_together=1.0,
+        paired_share=0.0,
     )
 
 

@@ -24,7 +24,7 @@ def near_time(kept: KeptParts, costs: Constants) -> float:
     """Return the time of the near caches.
 
     Each request takes a bank cycle. Further bank cycles, further lines, and lines that go to the shared
-    cache overlap. Units that read images take longer.
+    cache overlap. Units that read images work meanwhile.
     """
     demand, misses = kept.demand, kept.part(near_misses, costs)
     missed = sum(map(awaited_lines, demand.traffic, misses.sectors))

@@ -51,7 +51,7 @@ def awaited_lines(region: Traffic, requested: float) -> float:
     its request is served when it arrives. Of coalesced requests, the first line has its cycle anyway.
     """
     missed = missed_lines(region, requested)
-    if region.access is not Access.READ or region.reads_together <= 1.0:
+    if region.reads_together <= 1.0:
         return missed
     further = max(region.lines - region.requests, 0.0) / max(region.lines, 1e-9)
     awaited = min(missed * region.reads_together, region.lines)
