@@ -37,6 +37,8 @@ UNSIGNED_DIVIDE: Final = "unsigned divide"
 UNSIGNED_INVARIANT: Final = "unsigned divide by an invariant"
 """The same by a number whose reciprocal is at hand."""
 _PRIVATE: Final = "private "
+KEPT_TYPE: Final = f"{_PRIVATE}value behind a barrier"
+"""Type of the values that a CPU keeps in memory for each work-item, across a barrier."""
 
 
 class AddressForm(StrEnum):

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Final
 
+from cltrace.kernels.costs.operation import KEPT_TYPE
 from cltrace.kernels.counts.records import AccessSite, BranchSite, KernelCounts
 from cltrace.kernels.ir.instructions import Access
 
@@ -20,7 +21,10 @@ class ProcessorWork:
     `image_reads` are the calls that read a texel, `image_blends` those that interpolate within a plane,
     `image_writes` those that write a texel. `mispredictions` are the branches of single work-items that
     go another way than the processor expects, `masked_stores` the stores of vectors of which only some
-    lanes take part. `item_accesses` are the accesses of single work-items, beyond private memory.
+    lanes take part. `item_accesses` are the accesses of single work-items: of private memory, those of
+    variables that are not in registers. `kept_values` are the writes and reads of values that work-items
+    need behind a barrier, by vectors or single work-items. `local_atomics` are the atomic operations in
+    local memory.
     """
 
     image_reads: float = 0.0
@@ -29,6 +33,8 @@ class ProcessorWork:
     mispredictions: float = 0.0
     masked_stores: float = 0.0
     item_accesses: float = 0.0
+    kept_values: float = 0.0
+    local_atomics: float = 0.0
 
     @classmethod
     def of(cls, counts: KernelCounts) -> "ProcessorWork":
@@ -47,6 +53,10 @@ class ProcessorWork:
             ),
             masked_stores=sum(map(_masked, counts.sites)),
             item_accesses=sum(map(_by_items, counts.sites)),
+            kept_values=sum(row.warp_total for row in counts.folded if row.type == KEPT_TYPE),
+            local_atomics=sum(
+                site.accesses.value for site in counts.sites if _is_local_atomic(site)
+            ),
         )
 
     def scaled(self, share: float) -> "ProcessorWork":
@@ -66,7 +76,12 @@ def _masked(site: AccessSite) -> float:
 
 
 def _by_items(site: AccessSite) -> float:
-    return (1.0 - site.lane_share) * site.accesses.value if site.space != "private" else 0.0
+    is_access = site.space != "private" or not site.is_register
+    return (1.0 - site.lane_share) * site.accesses.value if is_access else 0.0
+
+
+def _is_local_atomic(site: AccessSite) -> bool:
+    return site.space == "local" and site.access is Access.ATOMIC
 
 
 def _mispredicted(site: BranchSite, width: int) -> float:

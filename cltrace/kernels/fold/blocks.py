@@ -6,10 +6,7 @@ from itertools import filterfalse
 from typing import Final
 
 from cltrace.kernels.costs.classes import CostClass
-from cltrace.kernels.costs.operation import (
-    SUM,
-    Operation,
-)
+from cltrace.kernels.costs.operation import KEPT_TYPE, SUM, Operation
 from cltrace.kernels.execute.prepared_kernel import PreparedKernel
 from cltrace.kernels.fold.chains import (
     EMPTY_CHAIN,
@@ -24,6 +21,7 @@ from cltrace.kernels.fold.compiled_operations import CompiledOperations
 from cltrace.kernels.fold.definitions import Definitions
 from cltrace.kernels.fold.divisions import Divisions
 from cltrace.kernels.fold.folded_kernel import FoldedBlock, FoldedKernel, ReadsAhead
+from cltrace.kernels.fold.kept_values import find_kept_values
 from cltrace.kernels.fold.literal_reads import LiteralReads, find_literal_reads
 from cltrace.kernels.fold.loop_control import LoopControls
 from cltrace.kernels.fold.loop_evolution import (
@@ -32,9 +30,14 @@ from cltrace.kernels.fold.loop_evolution import (
 )
 from cltrace.kernels.fold.memory_order import MemoryOrder
 from cltrace.kernels.fold.predicated_blocks import blocks_in_line, find_predicated_groups
-from cltrace.kernels.fold.private_memory import PrivateVariables, find_private_variables
+from cltrace.kernels.fold.private_memory import (
+    PrivateVariables,
+    find_memory_of_processors,
+    find_private_variables,
+)
 from cltrace.kernels.fold.repeated_reads import find_repeated_reads
 from cltrace.kernels.fold.shared_atomics import find_shared_atomics, find_summable_atomics
+from cltrace.kernels.fold.trip_chains import find_trip_chains
 from cltrace.kernels.fold.unrolling import UnrolledLoop, find_unrolled_loops
 from cltrace.kernels.ir.instructions import (
     Instruction,
@@ -48,6 +51,9 @@ from cltrace.kernels.ir.uses import result_of
 from cltrace.kernels.limits import check_cpu_limit
 from cltrace.kernels.machine import ItemLoops, Machine
 
+_WHOLE_TRIPS: Final = 32
+"""Trips up to which a CPU's compiler unrolls a loop wholly before it chooses registers."""
+
 
 def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
     """Return a kernel as the compiler of a machine leaves it."""
@@ -55,7 +61,10 @@ def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
     values = Definitions.of(kernel)
     private, shared, literals = PrivateVariables(), frozenset[int](), LiteralReads()
     copies: Mapping[int, int] = {}
-    if not machine.has_item_loops:
+    if machine.has_item_loops:
+        wholly = find_unrolled_loops(kernel, replace(machine, full_unroll_trips=_WHOLE_TRIPS))
+        private = PrivateVariables(find_memory_of_processors(kernel, wholly))
+    else:
         private = find_private_variables(kernel, loops)
         shared = find_shared_atomics(kernel)
         literals = find_literal_reads(kernel, values, loops)
@@ -96,14 +105,37 @@ class _Folding:
         self.controls: Final = LoopControls(is_cpu=machine.has_item_loops)
         self._order = MemoryOrder(kernel, private.memory)
         self._shared_rounds, self._in_line = _blocks_together(kernel, machine, loops, self._order)
+        self._carried = self._trip_chains() if self._has_item_loops else {}
+
+    def _trip_chains(self) -> Mapping[int, Chain]:
+        """Return what each trip of a CPU's loops leaves to the next, by the last block of the trip."""
+        header = {
+            number: frozenset(phi.result for phi in self._function.blocks[loop.header].phis)
+            for number, loop in enumerate(self._kernel.graph.loops)
+        }
+        counted = {
+            number: frozenset(loop.evolution.loop.non_affine)
+            for number, loop in self._loops.items()
+        }
+        return find_trip_chains(
+            self._kernel,
+            {**header, **counted},
+            self._compiled.is_fused,
+            self._order,
+            self._compiled.waited,
+        )
 
     def blocks(self) -> Mapping[int, FoldedBlock]:
         """Return each block, by itself or as a part of an unrolled loop."""
         blocks = {number: self._block(number) for number in self._kernel.graph.order}
         if not self._calls_functions:
             return blocks
+        kept = find_kept_values(self._kernel)
         return {
-            number: replace(block, chain=_fused(block.chain)) for number, block in blocks.items()
+            number: FoldedBlock(
+                {**block.operations, **_keeping(*kept.get(number, (0, 0)))}, _fused(block.chain)
+            )
+            for number, block in blocks.items()
         }
 
     def _block(self, number: int) -> FoldedBlock:
@@ -129,6 +161,8 @@ class _Folding:
         """
         chain = self._chain(number, loop)
         in_flight = 1.0
+        if self._has_item_loops:
+            return chain, in_flight
         unrolled = chain
         carried = find_carried_chain(
             self._kernel,
@@ -139,7 +173,7 @@ class _Folding:
             self._compiled.waited,
         )
         if (copies := self._copies_in_line(number)) > 1:
-            if carried.length and not chain.rounds and not self._has_item_loops:
+            if carried.length and not chain.rounds:
                 return chain.behind(carried, copies), in_flight
             held_back = find_held_back_sites(self._kernel, number, loop.evolution, self._order)
             reads_ahead = loop.reads_ahead(operations, sum(chain.rounds.values()))
@@ -164,7 +198,7 @@ class _Folding:
         """
         if self._has_item_loops:
             if self._kernel.graph.loop_of[number] >= 0:
-                return EMPTY_CHAIN
+                return self._carried.get(number, EMPTY_CHAIN)
             longest = self._longest_chain(number, self._compiled.is_fused)
             return replace(longest, rounds={})
 
@@ -255,6 +289,12 @@ def _blocks_together(
     for group in groups:
         rounds |= find_shared_rounds(kernel, group, order)
     return rounds, {number: blocks_in_line(kernel, groups, number) for number in loops}
+
+
+def _keeping(stores: int, loads: int) -> Mapping[Operation, float]:
+    """Return the operations that keep values of work-items across barriers."""
+    numbers = {CostClass.STORE: float(stores), CostClass.LOAD: float(loads)}
+    return {Operation(KEPT_TYPE, cost): number for cost, number in numbers.items() if number}
 
 
 def _fused(chain: Chain) -> Chain:

@@ -123,7 +123,7 @@ def find_longest_chain(
     operation_of: OperationOf,
 ) -> Chain:
     """Return the longest chain through a block. Fused instructions take no time."""
-    search = _ChainSearch(kernel, _alone(number), is_fused, order, operation_of)
+    search = ChainSearch(kernel, _alone(number), is_fused, order, operation_of)
     return search.chain_to(search.last())
 
 
@@ -134,7 +134,7 @@ def find_shared_rounds(
 
     A round with reads of several blocks is one of the first block of the group.
     """
-    search = _ChainSearch(kernel, group, lambda _: False, order)
+    search = ChainSearch(kernel, group, lambda _: False, order)
     first = group.blocks[0]
     block_of = {site.number: site.block for site in kernel.sites}
     rounds: dict[int, dict[frozenset[int], float]] = {number: {} for number in group.blocks}
@@ -171,12 +171,12 @@ def find_carried_chain(
     ]
     longest = EMPTY_CHAIN
     for phi, following in latch:
-        search = _ChainSearch(kernel, _alone(number), is_fused, order, operation_of, from_slot=phi)
+        search = ChainSearch(kernel, _alone(number), is_fused, order, operation_of, from_slot=phi)
         longest = max(longest, search.chain_to(following), key=lambda chain: chain.length)
     return longest
 
 
-class _ChainSearch:
+class ChainSearch:
     """The longest chains to each value of a block; only those from a value, if `from_slot` is given.
 
     Of several blocks in line with each other, a later one's reads wait for the conditions before it.
@@ -202,6 +202,8 @@ class _ChainSearch:
         self._from = from_slot
         self._length: dict[int, float] = {} if from_slot is None else {from_slot: 0.0}
         self._before: dict[int, int] = {}
+        self._chosen: dict[int, int] = {}
+        """The last of the values that a value is chosen from behind a branch."""
         self._depth: dict[int, int] = {}
         self._rounds: dict[int, set[int]] = {}
         self._item: dict[int, Instruction | Terminator] = {}
@@ -213,6 +215,8 @@ class _ChainSearch:
             self._add_block(number, kernel.function.blocks[number])
 
     def _add_block(self, number: int, block: Block) -> None:
+        if self._from is not None:
+            self._add_choices(block)
         for phi in block.phis if self._guards else ():
             self._depth[phi.result] = max(
                 (
@@ -228,6 +232,16 @@ class _ChainSearch:
                 self._add_write(item)
         self._add(block.terminator, self._end, guard_depth)
         self._condition_depths[number] = self._depth.get(self._end, 0)
+
+    def _add_choices(self, block: Block) -> None:
+        """Add the values that a block chooses by where control comes from."""
+        for phi in block.phis:
+            known = [slot for _, slot in phi.incoming if slot in self._length]
+            if known and phi.result not in self._length:
+                last = max(known, key=self._length.__getitem__)
+                self._chosen[phi.result] = last
+                self._length[phi.result] = self._length[last]
+                self._depth[phi.result] = self._depth.get(last, 0)
 
     def _guard_depth(self, number: int) -> int:
         """Return the number of rounds of reads that the conditions of a block depend on."""
@@ -297,18 +311,30 @@ class _ChainSearch:
         if slot not in self._length:
             return EMPTY_CHAIN
         operations: dict[Operation, float] = {}
-        length, at = self._length[slot], slot
-        while at in self._item:
-            item = self._item[at]
+        for at, item in self._path_to(slot):
             if id(item) not in self._sites and not self._is_fused(item):
                 operation = self._operation_of(item)
                 if operation is not None:
                     waited = _waited_operation(item, operation, self._before.get(at))
                     operations[waited] = operations.get(waited, 0.0) + 1.0
-            if at not in self._before:
-                break
-            at = self._before[at]
-        return Chain(length, operations, dict.fromkeys(self.rounds(), 1.0))
+        return Chain(self._length[slot], operations, dict.fromkeys(self.rounds(), 1.0))
+
+    def rounds_to(self, slot: int) -> Mapping[frozenset[int], float]:
+        """Return the reads of the chain to a value itself, each as a round."""
+        rounds: dict[frozenset[int], float] = {}
+        for _, item in self._path_to(slot):
+            if id(item) in self._sites:
+                sites = frozenset({self._sites[id(item)][0]})
+                rounds[sites] = rounds.get(sites, 0.0) + 1.0
+        return rounds
+
+    def _path_to(self, slot: int) -> Iterator[tuple[int, Instruction | Terminator]]:
+        """Yield the values of the chain to a value, the last one first, each with its instruction."""
+        at: int | None = slot
+        while at is not None:
+            if at in self._item:
+                yield at, self._item[at]
+            at = self._chosen.get(at, self._before.get(at))
 
 
 def _alone(number: int) -> PredicatedGroup:

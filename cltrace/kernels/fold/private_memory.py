@@ -10,7 +10,7 @@ A variable whose address is used otherwise is in memory, with all its accesses. 
 of memory fills as a whole: a GPU's compiler reads it element by element, with a request for each.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,11 +27,13 @@ from cltrace.kernels.ir.instructions import (
     Store,
     Touch,
 )
-from cltrace.kernels.ir.types import PRIVATE, size_bytes
+from cltrace.kernels.ir.types import PRIVATE, ArrayType, Type, size_bytes
 
 _OF_WHOLE_ARRAYS: Final = ("llvm.memset", "llvm.memcpy", "llvm.memmove")
 _MAX_REGISTER_BYTES: Final = 255 * 4
 """Registers of a work-item, which no array is larger than."""
+_PROCESSOR_REGISTERS: Final = 16
+"""Vector registers of a processor, each of which holds an element of an array."""
 _TO_NUMBERS: Final = frozenset({"ptrtoint", "ptrtoaddr"})
 
 
@@ -54,6 +56,16 @@ def find_private_variables(
     if not kernel.private:
         return PrivateVariables()
     return _PrivateMemory(kernel, unrolled).found()
+
+
+def find_memory_of_processors(
+    kernel: PreparedKernel, unrolled: Mapping[int, UnrolledLoop]
+) -> frozenset[int]:
+    """Return the sites of the private variables that a CPU's compiler keeps in memory.
+
+    It selects no registers by number, and has few of them.
+    """
+    return _PrivateMemory(kernel, unrolled).of_processors() if kernel.private else frozenset()
 
 
 class _PrivateMemory:
@@ -85,16 +97,32 @@ class _PrivateMemory:
             for slot, item in allocated.items()
             if item.count * size_bytes(item.type) > _MAX_REGISTER_BYTES
         }
-        sites = frozenset(
-            site.number
-            for site in self._kernel.sites
-            if not in_memory.isdisjoint(self._variables.get(site.pointer, ()))
-        )
+        sites = self._sites_of(in_memory)
         unknown = {
             slot: self._variables.get(slot, frozenset())
             for slot in self._variables.keys() & self._unknown
         }
         return PrivateVariables(sites, selections(unknown, selected))
+
+    def of_processors(self) -> frozenset[int]:
+        """Return the sites of the variables that a CPU has in memory."""
+        items = list(self._instructions())
+        in_memory = {slot for item in items for slot in self._kept_by(item)}
+        in_memory |= {slot for item in items for slot in self._at_unknown_place(item)}
+        in_memory |= {
+            item.result
+            for item in items
+            if isinstance(item, Allocate) and _elements(item) > _PROCESSOR_REGISTERS
+        }
+        return self._sites_of(in_memory)
+
+    def _sites_of(self, variables: Set[int]) -> frozenset[int]:
+        """Return the sites that access one of several variables."""
+        return frozenset(
+            site.number
+            for site in self._kernel.sites
+            if not variables.isdisjoint(self._variables.get(site.pointer, ()))
+        )
 
     def _instructions(self) -> Iterator[Instruction]:
         for number in self._kernel.graph.order:
@@ -145,3 +173,13 @@ class _PrivateMemory:
         for argument in call.arguments:
             if argument in self._unknown:
                 yield from self._variables.get(argument, ())
+
+
+def _elements(variable: Allocate) -> int:
+    """Return the elements of a variable, those of its arrays counted one by one."""
+    kind: Type = variable.type
+    count = variable.count
+    while isinstance(kind, ArrayType):
+        count *= kind.count
+        kind = kind.element
+    return count

@@ -39,6 +39,7 @@ FIXED_COSTS: Final[Mapping[str, Parameter]] = {
     "p local": Parameter(3.0, "", 0.0, f"{DEFAULT_PREFIX}local-banks"),
     "line read": Parameter(0.0, "ns", 0.0, f"{DEFAULT_PREFIX}few-units"),
     "line written": Parameter(0.0, "ns", 0.0, f"{DEFAULT_PREFIX}few-units"),
+    "atomic alone": Parameter(5.0, "ns", 0.0, f"{DEFAULT_PREFIX}atomics"),
 }
 """Costs of the overlap model that earlier versions did not fit, as near to what they had as there are."""
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -84,7 +85,7 @@ def _pieces(probes: Sequence[MeasuredProbe], gaps: Gaps, *, is_cpu: bool) -> tup
 def _cpu_pieces(probes: Sequence[MeasuredProbe]) -> tuple[_Piece, ...]:
     return (
         _Piece(("base", "groups"), _LAUNCHES, lambda: _cpu_launches(probes)),
-        _Piece(("chases",), CACHE_COSTS, lambda: cache_costs(probes)),
+        _Piece(("chases",), CACHE_COSTS, lambda: cache_costs(probes, _empty_launch_ns(probes))),
         *(
             _Piece((family,), tuple(costs), partial(processor_costs, probes, family))
             for family, costs in PROCESSOR_COSTS.items()
@@ -158,6 +159,13 @@ def _cpu_launches(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Parame
     for name, cost in zip(("launch", "doubling", "group"), costs, strict=True):
         value = max(float(cost), 1.0) if name == "launch" else float(cost)
         yield name, Parameter(value, "ns", value * error, "groups")
+
+
+def _empty_launch_ns(probes: Sequence[MeasuredProbe]) -> float:
+    """Return the time of an empty launch of one work-group on a CPU, 0 if that was not measured."""
+    with suppress(ProfileError):
+        return dict(_cpu_launches(probes))["launch"].value
+    return 0.0
 
 
 def _read_latencies(probes: Sequence[MeasuredProbe]) -> Iterable[tuple[str, Parameter]]:

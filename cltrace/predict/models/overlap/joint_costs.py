@@ -79,6 +79,7 @@ _CPU: Final = (
     JointCost("l3 size", _BYTES, "working-sets", 100e6),
     JointCost("l3 sharpness", "", "working-sets", 2.0),
     JointCost("atomic", "ns", "atomics", 10.0),
+    JointCost("atomic alone", "ns", "atomics", 5.0),
     JointCost("first", "ns", "elementary", 300.0),
     JointCost("window", "", "several-operations", 70.0, _FIRM),
     JointCost("p dispatch", "", "waves", 2.0, _FIRM),

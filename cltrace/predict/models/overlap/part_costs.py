@@ -57,7 +57,7 @@ PART_CONSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
         "wait barrier",
         "turnover",
     ),
-    "atomics": ("atomic",),
+    "atomics": ("atomic", "atomic alone"),
 }
 """Constants that a part's time is proportional to, by the part's name in a prediction."""
 SHAPE_CONSTANTS: Final = frozenset(

@@ -17,16 +17,21 @@ _FIRST_WALKS: Final = 16.0
 """Walks through up to so many times a cache's size show the latency of the next one."""
 
 
-def cache_costs(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Parameter]]:
+_MIN_WALKING: Final = 0.2
+"""Share of the time of a walk that is walking at least, beside the launch."""
+
+
+def cache_costs(
+    probes: Sequence[MeasuredProbe], launch_ns: float
+) -> Iterator[tuple[str, Parameter]]:
     """Yield the sizes of the first and second cache, and the latencies of all three and of local memory.
 
+    `launch_ns` is the time of an empty launch, which is no part of a walk.
     Raises: `ProfileError` if there are too few walks.
     """
     own = [probe for probe in probes if probe.family == _FAMILY]
     walks = sorted(
-        (probe.x, probe.time_ns / max(probe.demand.rounds, 1.0))
-        for probe in own
-        if probe.series != "local"
+        (probe.x, _latency(probe, launch_ns)) for probe in own if probe.series != "local"
     )
     if len(walks) < 4:
         raise ProfileError(f"the calibration has too few walks of the family {_FAMILY}")
@@ -41,8 +46,12 @@ def cache_costs(probes: Sequence[MeasuredProbe]) -> Iterator[tuple[str, Paramete
     yield "l2 size", Parameter(second_size, "B", 0.0, _FAMILY)
     for probe in own:
         if probe.series == "local":
-            latency = probe.time_ns / max(probe.demand.rounds, 1.0)
-            yield "wait local", Parameter(latency, "ns", 0.0, _FAMILY)
+            yield "wait local", Parameter(_latency(probe, launch_ns), "ns", 0.0, _FAMILY)
+
+
+def _latency(walk: MeasuredProbe, launch_ns: float) -> float:
+    walking = max(walk.time_ns - launch_ns, _MIN_WALKING * walk.time_ns)
+    return walking / max(walk.demand.rounds, 1.0)
 
 
 def _size(walks: Sequence[tuple[float, float]], latency: float) -> float:

@@ -29,6 +29,8 @@ _FIRST_PERIOD_BYTES: Final = 4 << 10
 """Distance of lines in the same set of a first cache: a page, as it is indexed beside translation."""
 _SECOND_PERIOD_BYTES: Final = 64 << 10
 """The same of a second cache: 1,024 sets or more."""
+_LINES_OF_CORE: Final = 4.0
+"""Lines per core up to which atomic operations of all cores wait for each other, as a divisor."""
 _RANDOM: Final = 0.9
 """Share of jumping accesses from which a region is read at random places."""
 
@@ -117,10 +119,26 @@ def _moved(demand: Demand, lines: Sequence[_Lines]) -> list[tuple[Traffic, _Line
 
 
 def _atomics(demand: Demand, costs: Costs) -> float:
-    accesses = sum(
-        (region.accesses for region in demand.traffic if region.access is Access.ATOMIC), 0.0
-    )
-    return accesses * costs["atomic"] / demand.units
+    """Return the time of atomic operations: those in local memory are those of one core alone."""
+    total = demand.processor.local_atomics * costs["atomic alone"]
+    for region in demand.traffic:
+        if region.access is Access.ATOMIC:
+            shared = _contended_share(region, demand)
+            cost = (1.0 - shared) * costs["atomic alone"] + shared * costs["atomic"]
+            total += region.accesses * cost
+    return total / demand.units
+
+
+def _contended_share(region: Traffic, demand: Demand) -> float:
+    """Return the share of atomic operations that wait for another core, which has the line at the time.
+
+    Of 16 cores that add to 1, 4, 16, 64, 256, 1,024 and 4,096 lines, these were all, all, 43, 32, 21, 16
+    and 6 %.
+    """
+    if demand.units <= 1.0:
+        return 0.0
+    lines = _LINES_OF_CORE * max(region.launch_sectors, 1.0)
+    return min(math.sqrt(demand.units / lines), 1.0)
 
 
 def _computing(demand: Demand, costs: Costs) -> float:
@@ -150,8 +168,10 @@ def _mispredictions(demand: Demand, costs: Costs) -> float:
 
 def _accessing(demand: Demand, costs: Costs) -> float:
     """Return the time of access instructions: of vectors, some with masks, and of single work-items."""
+    kept, by_items = demand.processor.kept_values, demand.item_share
     single = demand.processor.item_accesses
-    vectors = max(demand.requests + demand.local_requests - single, 0.0)
+    vectors = max(demand.requests + demand.local_requests - single, 0.0) + (1.0 - by_items) * kept
+    single += by_items * kept
     masked = demand.processor.masked_stores * costs["masked store"]
     return vectors * costs["bank"] + masked + single * costs["item access"]
 
