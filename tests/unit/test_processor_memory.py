@@ -145,3 +145,9 @@ def test_walks_through_memory_leave_out_the_launch() -> None:
     assert found["wait l1"] == pytest.approx(2.0)
     assert found["wait l2"] == pytest.approx(9.0)
     assert found["wait l3"] == pytest.approx(60.0)
+
+
+def test_a_value_of_the_trip_before_is_no_part_of_this_one() -> None:
+    shifted = """float v = f, w = 0; for (int t = 0; t < 256; ++t) {
+        w = v; v = v * f + 0.5f; if (t > 250) out[i + t] = f; } out[i] = v + w;"""
+    assert waits(shifted) <= 1.1 * waits(LONG.format(before="", after=""))

@@ -212,11 +212,11 @@ class ChainSearch:
         self._guards = group.guards
         self._condition_depths: dict[int, int] = {}
         for number in group.blocks:
+            if from_slot is not None and number != group.blocks[0]:
+                self._add_choices(kernel.function.blocks[number])
             self._add_block(number, kernel.function.blocks[number])
 
     def _add_block(self, number: int, block: Block) -> None:
-        if self._from is not None:
-            self._add_choices(block)
         for phi in block.phis if self._guards else ():
             self._depth[phi.result] = max(
                 (

@@ -32,6 +32,7 @@ def find_trip_chains(
         group = PredicatedGroup(_blocks_of_each_trip(kernel, number, latches[0]), {})
         longest = EMPTY_CHAIN
         for phi in kernel.function.blocks[loop.header].phis:
+            check_cpu_limit()
             following = dict(phi.incoming).get(latches[0])
             if phi.result not in phis or following is None:
                 continue
