@@ -66,7 +66,8 @@ def test_a_gpu_keeps_values_in_registers() -> None:
 
 
 def item_accesses(body: str) -> float:
-    return demand(body).processor.item_accesses / ITEMS
+    work = demand(body).processor
+    return (work.item_accesses + work.private_accesses) / ITEMS
 
 
 def test_private_arrays_of_unknown_places_are_accesses() -> None:

@@ -116,7 +116,7 @@ class AccessSite:
     read or write of an image touches; 0 for other accesses.
     `is_masked` is True where only some lanes of a CPU's vector take part, `is_gathered` where each lane
     accesses memory apart, as the compiler does not know their distances.
-    `is_register` is True for private variables that a GPU's compiler keeps in registers, and for constant
+    `is_register` is True for private variables that the compiler keeps in registers, and for constant
     memory that it makes literals.
     `is_summable` is True for atomic operations that could be added up first: their order does not matter,
     and nothing uses their results. Of `copies` accesses a GPU's compiler leaves one, as unrolled trips

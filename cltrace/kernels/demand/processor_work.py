@@ -6,6 +6,7 @@ from typing import Final
 
 from cltrace.kernels.costs.operation import KEPT_TYPE
 from cltrace.kernels.counts.records import AccessSite, BranchSite, KernelCounts
+from cltrace.kernels.demand.private_traffic import in_private_memory
 from cltrace.kernels.ir.instructions import Access
 
 _PLANE_TEXELS: Final = 4.0
@@ -21,10 +22,10 @@ class ProcessorWork:
     `image_reads` are the calls that read a texel, `image_blends` those that interpolate within a plane,
     `image_writes` those that write a texel. `mispredictions` are the branches of single work-items that
     go another way than the processor expects, `masked_stores` the stores of vectors of which only some
-    lanes take part. `item_accesses` are the accesses of single work-items: of private memory, those of
-    variables that are not in registers. `kept_values` are the writes and reads of values that work-items
-    need behind a barrier, by vectors or single work-items. `local_atomics` are the atomic operations in
-    local memory.
+    lanes take part. `item_accesses` are the accesses of single work-items, beyond private memory;
+    `private_accesses` are those of private variables that are not in registers. `kept_values` are the
+    writes and reads of values that work-items need behind a barrier, by vectors or single work-items.
+    `local_atomics` are the atomic operations in local memory.
     """
 
     image_reads: float = 0.0
@@ -33,6 +34,7 @@ class ProcessorWork:
     mispredictions: float = 0.0
     masked_stores: float = 0.0
     item_accesses: float = 0.0
+    private_accesses: float = 0.0
     kept_values: float = 0.0
     local_atomics: float = 0.0
 
@@ -52,7 +54,8 @@ class ProcessorWork:
                 for site in counts.branches
             ),
             masked_stores=sum(map(_masked, counts.sites)),
-            item_accesses=sum(map(_by_items, counts.sites)),
+            item_accesses=sum(_by_items(site) for site in counts.sites if site.space != "private"),
+            private_accesses=sum(map(_by_items, filter(in_private_memory, counts.sites))),
             kept_values=sum(row.warp_total for row in counts.folded if row.type == KEPT_TYPE),
             local_atomics=sum(
                 site.accesses.value for site in counts.sites if _is_local_atomic(site)
@@ -76,8 +79,7 @@ def _masked(site: AccessSite) -> float:
 
 
 def _by_items(site: AccessSite) -> float:
-    is_access = site.space != "private" or not site.is_register
-    return (1.0 - site.lane_share) * site.accesses.value if is_access else 0.0
+    return (1.0 - site.lane_share) * site.accesses.value
 
 
 def _is_local_atomic(site: AccessSite) -> bool:

@@ -62,8 +62,7 @@ def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
     private, shared, literals = PrivateVariables(), frozenset[int](), LiteralReads()
     copies: Mapping[int, int] = {}
     if machine.has_item_loops:
-        wholly = find_unrolled_loops(kernel, replace(machine, full_unroll_trips=_WHOLE_TRIPS))
-        private = PrivateVariables(find_memory_of_processors(kernel, wholly))
+        private = PrivateVariables(_memory_of_processors(kernel, machine))
     else:
         private = find_private_variables(kernel, loops)
         shared = find_shared_atomics(kernel)
@@ -82,6 +81,14 @@ def fold_kernel(kernel: PreparedKernel, machine: Machine) -> FoldedKernel:
         entries=folding.controls.entries,
         repeated_copies=copies,
     )
+
+
+def _memory_of_processors(kernel: PreparedKernel, machine: Machine) -> frozenset[int]:
+    """Return the sites of the private variables that a CPU's compiler keeps in memory."""
+    if not kernel.private:
+        return frozenset()
+    wholly = find_unrolled_loops(kernel, replace(machine, full_unroll_trips=_WHOLE_TRIPS))
+    return find_memory_of_processors(kernel, wholly)
 
 
 class _Folding:

@@ -57,7 +57,7 @@ class FoldedBlock:
 class FoldedKernel:
     """A kernel as the compiler of a machine leaves it: its blocks by number.
 
-    `private_memory` are the numbers of the sites of private variables that a GPU keeps in memory,
+    `private_memory` are the numbers of the sites of private variables that are kept in memory,
     `shared_atomics` those at which a GPU's warp makes one atomic operation; there are none on a CPU.
     `summable_atomics` are those of atomic operations that a program could add up first.
     `literal_sites` are those of reads of constant memory that a GPU's compiler makes literals. `entries`

@@ -1,13 +1,15 @@
-"""Private variables that a GPU's compiler keeps in registers, and those that stay in memory.
+"""Private variables that a compiler keeps in registers, and those that stay in memory.
 
-A variable is in registers if the compiler knows the place of every access: a constant, a function of
-the counters of loops that it unrolls wholly, or a place that comes back with each copy of a loop's body
-(`last[k % 4]` where four trips are unrolled). Setting it to zeros and copying it to another memory as a
-whole are accesses of its registers, and so are results that a built-in function writes through a pointer.
-What it reads of a table, an array of constants that nothing else writes, it knows as well.
+On a GPU, a variable is in registers if the compiler knows the place of every access: a constant, a
+function of the counters of loops that it unrolls wholly, or a place that comes back with each copy of a
+loop's body (`last[k % 4]` where four trips are unrolled). Setting it to zeros and copying it to another
+memory as a whole are accesses of its registers, and so are results that a built-in function writes
+through a pointer. What it reads of a table, an array of constants that nothing else writes, it knows too.
 Small variables are in registers wherever they are accessed (`selected_places`).
 A variable whose address is used otherwise is in memory, with all its accesses. So counts one that a copy
 of memory fills as a whole: a GPU's compiler reads it element by element, with a request for each.
+On a CPU, none is in registers that has an access at a place that is not known, or more elements than
+there are registers.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -65,7 +67,7 @@ def find_memory_of_processors(
 
     It selects no registers by number, and has few of them.
     """
-    return _PrivateMemory(kernel, unrolled).of_processors() if kernel.private else frozenset()
+    return _PrivateMemory(kernel, unrolled).of_processors()
 
 
 class _PrivateMemory:

@@ -16,7 +16,6 @@ _SLOWER: Final = 1.8
 _FIRST_WALKS: Final = 16.0
 """Walks through up to so many times a cache's size show the latency of the next one."""
 
-
 _MIN_WALKING: Final = 0.2
 """Share of the time of a walk that is walking at least, beside the launch."""
 

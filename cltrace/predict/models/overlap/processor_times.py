@@ -29,8 +29,8 @@ _FIRST_PERIOD_BYTES: Final = 4 << 10
 """Distance of lines in the same set of a first cache: a page, as it is indexed beside translation."""
 _SECOND_PERIOD_BYTES: Final = 64 << 10
 """The same of a second cache: 1,024 sets or more."""
-_LINES_OF_CORE: Final = 4.0
-"""Lines per core up to which atomic operations of all cores wait for each other, as a divisor."""
+_CORES_OF_LINE: Final = 4.0
+"""Cores per line from which all atomic operations wait for another core."""
 _RANDOM: Final = 0.9
 """Share of jumping accesses from which a region is read at random places."""
 
@@ -137,8 +137,8 @@ def _contended_share(region: Traffic, demand: Demand) -> float:
     """
     if demand.units <= 1.0:
         return 0.0
-    lines = _LINES_OF_CORE * max(region.launch_sectors, 1.0)
-    return min(math.sqrt(demand.units / lines), 1.0)
+    cores_of_line = demand.units / max(region.launch_sectors, 1.0)
+    return min(math.sqrt(cores_of_line / _CORES_OF_LINE), 1.0)
 
 
 def _computing(demand: Demand, costs: Costs) -> float:
@@ -168,11 +168,11 @@ def _mispredictions(demand: Demand, costs: Costs) -> float:
 
 def _accessing(demand: Demand, costs: Costs) -> float:
     """Return the time of access instructions: of vectors, some with masks, and of single work-items."""
-    kept, by_items = demand.processor.kept_values, demand.item_share
-    single = demand.processor.item_accesses
-    vectors = max(demand.requests + demand.local_requests - single, 0.0) + (1.0 - by_items) * kept
-    single += by_items * kept
-    masked = demand.processor.masked_stores * costs["masked store"]
+    work, by_items = demand.processor, demand.item_share
+    vectors = max(demand.requests + demand.local_requests - work.item_accesses, 0.0)
+    vectors += (1.0 - by_items) * work.kept_values
+    single = work.item_accesses + work.private_accesses + by_items * work.kept_values
+    masked = work.masked_stores * costs["masked store"]
     return vectors * costs["bank"] + masked + single * costs["item access"]
 
 
@@ -267,9 +267,10 @@ def _latency(demand: Demand, lines: Sequence[_Lines], costs: Costs) -> float:
 def _read_latency(reads: Reads, demand: Demand, lines: Sequence[_Lines], costs: Costs) -> float:
     slowest = costs["wait local"] if reads.has_local else 0.0
     for position in reads.traffic:
-        sectors = max(demand.traffic[position].sectors, 1.0)
+        region, by_items = demand.traffic[position], demand.item_share
+        read = max((1.0 - by_items) * region.sectors + by_items * region.accesses, 1.0)
         second, shared, memory = (
-            min(number / sectors, 1.0)
+            min(number / read, 1.0)
             for number in (lines[position].second, lines[position].shared, lines[position].memory)
         )
         latency = costs["wait l1"] + second * (costs["wait l2"] - costs["wait l1"])
